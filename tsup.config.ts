@@ -1,0 +1,17 @@
+import { defineConfig } from 'tsup';
+import { DOORS } from './scripts/doors.js';
+
+export default defineConfig({
+  entry: Object.fromEntries(DOORS.map((door) => [door.entry, door.source])),
+  format: ['esm'],
+  target: 'es2022',
+  platform: 'node',
+  removeNodeProtocol: false,
+  tsconfig: 'tsconfig.build.json',
+  dts: true,
+  sourcemap: true,
+  // Doors share one copy of core, so that classes and tags are the same whichever door they came through.
+  splitting: true,
+  clean: true,
+  silent: true,
+});
