@@ -3,7 +3,7 @@
  * the docs and the size table derive from.
  */
 
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 /** The repository's root folder, without a slash at its end. */
@@ -29,9 +29,6 @@ export const DOORS = Object.entries(manifest.exports).map(([subpath, target]) =>
   const entry = target.default.replace(/^\.\/dist\//, '').replace(/\.js$/, '');
   return { subpath, specifier: manifest.name + subpath.slice(1), entry, source: `src/${entry}.ts` };
 });
-
-/** The doors whose source file exists. */
-export const BUILT_DOORS = DOORS.filter((door) => existsSync(`${ROOT}/${door.source}`));
 
 /** Outside libraries a door may need: the optional peers. */
 export const PEERS = Object.keys(manifest.peerDependencies);

@@ -43,5 +43,6 @@ const vitest = await startVitest(
 await vitest.close();
 
 const { passed, failed } = reporter.counts;
+if (passed + failed === 0) process.stderr.write('No test ran.\n');
 if (!values.json) process.stdout.write(`${formatCounts(reporter.counts)}\n`);
 process.exit(failed > 0 || passed === 0 || Number(process.exitCode ?? 0) !== 0 ? 1 : 0);

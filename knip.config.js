@@ -1,0 +1,11 @@
+// What nothing uses: files, exports, dependencies. Doors and the programs people run are the ways in.
+import { DOORS } from './scripts/doors.js';
+
+/** @type {import('knip').KnipConfig} */
+export default {
+  entry: [...DOORS.map((door) => door.source), 'examples/**/*.ts', 'scripts/*.{js,ts}'],
+  project: ['src/**/*.ts', 'scripts/**/*.{js,ts}', 'test/**/*.ts', 'bench/**/*.ts', 'examples/**/*.ts'],
+  ignoreExportsUsedInFile: { interface: true, type: true },
+  // publint and attw are run on the packed package by test/package.
+  treatConfigHintsAsErrors: false,
+};

@@ -1,0 +1,19 @@
+/** What users depend on, written down apart from package.json so that a change of either shows. */
+
+/** Every door, and the optional peer its import needs. */
+export const PINNED_DOORS: Readonly<Record<string, string | undefined>> = {
+  '.': undefined,
+  './testing': undefined,
+  './policies': undefined,
+  './policies/concurrency': 'p-limit',
+  './providers/openai-chat': undefined,
+  './zod': 'zod',
+  './emitter': 'eventemitter3',
+};
+
+/** Every optional peer, and the versions it may have. */
+export const PINNED_PEERS: Readonly<Record<string, string>> = {
+  eventemitter3: '^5.0.0',
+  'p-limit': '>=5 <8',
+  zod: '^3.25.0 || ^4.2.0',
+};
