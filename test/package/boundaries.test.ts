@@ -23,7 +23,7 @@ function verify({ filename, text, rules, cwd }: { filename: string; text: string
   const linter = new Linter({ cwd });
   const config: Linter.Config = {
     files: ['**/*.ts'],
-    languageOptions: { parser: tseslint.parser as Linter.Parser },
+    languageOptions: { parser: tseslint.parser },
     plugins: { turnloop: boundaries },
     rules,
   };

@@ -27,7 +27,7 @@ declare module 'vitest' {
 
 const run = promisify(execFile);
 
-export default async function buildAndPack(project: TestProject): Promise<() => Promise<void>> {
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = await mkdtemp(join(tmpdir(), 'turnloop-package-'));
   const tarball = join(folder, 'turnloop.tgz');
   const consumer = folder;

@@ -84,11 +84,9 @@ describe('the packed package', () => {
   it('resolves to the right types for every consumer of ES modules', async () => {
     const attw = join(ROOT, 'node_modules/@arethetypeswrong/cli/dist/index.js');
 
-    const outcome = await runInConsumer(process.execPath, [attw, packed().tarball, '--profile', 'esm-only', '--no-color']);
+    const outcome = await runInConsumer(process.execPath, [attw, packed().tarball, '--profile', 'esm-only', '--format', 'ascii']);
 
-    // Green twice for each door: under Node's resolution and under a bundler's.
-    const green = [...outcome.output.matchAll(/^ (?:node16 \(from ESM\)|bundler): 🟢/gmu)];
     expect(outcome).toMatchObject({ code: 0 });
-    expect(green).toHaveLength(2 * DOORS.length);
+    for (const { specifier } of DOORS) expect(outcome.output).toContain(`"${specifier}"`);
   });
 });
