@@ -34,6 +34,10 @@ export default defineConfig(
       '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
       // `obj['key']` is what noPropertyAccessFromIndexSignature asks for.
       '@typescript-eslint/dot-notation': ['error', { allowIndexSignaturePropertyAccess: true }],
+      // A hook may return nothing or a decision, and says so as `void | Decision`.
+      '@typescript-eslint/no-invalid-void-type': 'off',
+      // Overloads tell lanes apart that a union would blur.
+      '@typescript-eslint/unified-signatures': 'off',
       // An async function without `await` turns a throw into a rejection, which contracts rely on.
       '@typescript-eslint/require-await': 'off',
       '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
