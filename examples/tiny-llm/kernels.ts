@@ -6,7 +6,7 @@
  * no allocation. Lengths are checked where weights are read, not here.
  */
 
-/** A matrix whose rows lie one after the other. Both sizes are multiples of four, as `multiply` takes four rows at once. */
+/** A matrix whose rows lie one after the other. Their number is a multiple of four, as `multiply` takes four at once. */
 export interface Matrix {
   readonly rows: number;
   readonly columns: number;
@@ -127,38 +127,59 @@ export function attend(
   shape: { headSize: number; scores: Float32Array },
 ): void {
   const { headSize, scores } = shape;
-  const width = query.length;
-  output.fill(0);
-  for (let head = 0; head < width; head += headSize) {
-    scoreKeys(scores, query, memory.keys, { head, headSize });
+  for (let head = 0; head < query.length; head += headSize) {
+    const part = { start: head, end: head + headSize };
+    scoreKeys(scores, query, memory.keys, part);
     toProportions(scores);
-    for (let token = 0; token < scores.length; token += 1) {
-      const proportion = at(scores, token);
-      const row = token * width;
-      for (let index = head; index < head + headSize; index += 1) {
-        output[index] = at(output, index) + proportion * at(memory.values, row + index);
-      }
-    }
+    mixValues(output, scores, memory.values, part);
   }
 }
 
+/** The part of a vector that belongs to one head. Its size is a multiple of four. */
+interface HeadPart {
+  readonly start: number;
+  readonly end: number;
+}
+
 /** How well one head's query fits the key of each token. */
-function scoreKeys(
-  scores: Float32Array,
-  query: Float32Array,
-  keys: Float32Array,
-  { head, headSize }: { head: number; headSize: number },
-): void {
-  const scale = 1 / Math.sqrt(headSize);
+function scoreKeys(scores: Float32Array, query: Float32Array, keys: Float32Array, { start, end }: HeadPart): void {
+  const scale = 1 / Math.sqrt(end - start);
   for (let token = 0; token < scores.length; token += 1) {
     const row = token * query.length;
-    let even = 0;
-    let odd = 0;
-    for (let index = head; index < head + headSize; index += 2) {
-      even += at(query, index) * at(keys, row + index);
-      odd += at(query, index + 1) * at(keys, row + index + 1);
+    let sum0 = 0;
+    let sum1 = 0;
+    let sum2 = 0;
+    let sum3 = 0;
+    for (let index = start; index < end; index += 4) {
+      sum0 += at(query, index) * at(keys, row + index);
+      sum1 += at(query, index + 1) * at(keys, row + index + 1);
+      sum2 += at(query, index + 2) * at(keys, row + index + 2);
+      sum3 += at(query, index + 3) * at(keys, row + index + 3);
     }
-    scores[token] = (even + odd) * scale;
+    scores[token] = (sum0 + sum1 + sum2 + sum3) * scale;
+  }
+}
+
+/** What one head takes of all tokens' values. Four sums at a time stay in registers. */
+function mixValues(output: Float32Array, proportions: Float32Array, values: Float32Array, { start, end }: HeadPart): void {
+  const width = output.length;
+  for (let index = start; index < end; index += 4) {
+    let sum0 = 0;
+    let sum1 = 0;
+    let sum2 = 0;
+    let sum3 = 0;
+    for (let token = 0; token < proportions.length; token += 1) {
+      const proportion = at(proportions, token);
+      const first = token * width + index;
+      sum0 += proportion * at(values, first);
+      sum1 += proportion * at(values, first + 1);
+      sum2 += proportion * at(values, first + 2);
+      sum3 += proportion * at(values, first + 3);
+    }
+    output[index] = sum0;
+    output[index + 1] = sum1;
+    output[index + 2] = sum2;
+    output[index + 3] = sum3;
   }
 }
 

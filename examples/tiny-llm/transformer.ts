@@ -101,6 +101,7 @@ export function createTransformer(file: GgufFile): Transformer {
 function readShape(file: GgufFile): Shape {
   const width = readNumber(file, 'llama.embedding_length');
   const headSize = width / readNumber(file, 'llama.attention.head_count');
+  if (headSize % 4 !== 0) throw new TypeError(`The model's heads have ${headSize} values: only multiples of four can be run.`);
   const base = readNumber(file, 'llama.rope.freq_base');
   return {
     width,
