@@ -13,7 +13,7 @@ const IMPURE = [
 ];
 
 export default defineConfig(
-  globalIgnores(['dist/', 'coverage/', 'docs/', 'test/fixtures/', 'test/mutations/patches/']),
+  globalIgnores(['dist/', 'coverage/', 'docs/', 'test/fixtures/', 'test/mutations/patches/', 'examples/coding-agent/demo/workspace/']),
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
   {
     files: ['**/*.ts', '**/*.js'],
@@ -29,7 +29,10 @@ export default defineConfig(
       // `while (true)` with an exit in the middle is how the loop reads best.
       '@typescript-eslint/no-unnecessary-condition': ['error', { allowConstantLoopConditions: 'only-allowed-literals' }],
       '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true, allowBoolean: true }],
-      '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
+      '@typescript-eslint/no-confusing-void-expression': [
+        'error',
+        { ignoreArrowShorthand: true, ignoreVoidReturningFunctions: true },
+      ],
       '@typescript-eslint/consistent-type-imports': 'error',
       '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
       // `obj['key']` is what noPropertyAccessFromIndexSignature asks for.

@@ -3,8 +3,12 @@ import { DOORS } from './scripts/doors.js';
 
 /** @type {import('knip').KnipConfig} */
 export default {
-  entry: [...DOORS.map((door) => door.source), 'examples/**/*.ts', 'scripts/*.{js,ts}'],
-  project: ['src/**/*.ts', 'scripts/**/*.{js,ts}', 'test/**/*.ts', 'bench/**/*.ts', 'examples/**/*.ts'],
+  entry: [...DOORS.map((door) => door.source), 'examples/*.ts', 'examples/*/{index,main}.ts'],
+  project: [
+    '{src,scripts,test,bench,examples}/**/*.{js,ts}',
+    '!examples/coding-agent/demo/workspace/**',
+    '!test/fixtures/**',
+  ],
   ignoreExportsUsedInFile: { interface: true, type: true },
   // test/package runs its program by path.
   ignoreDependencies: ['@arethetypeswrong/cli'],
