@@ -66,6 +66,15 @@ export interface MessageEvent extends TurnEvent {
 /** A step has begun; written before the model is asked. */
 export interface StepBeginEvent extends StepEvent {
   readonly type: 'step.begin';
+  /** Set on the one step without tools that was granted after a limit had been reached: the turn ends with it. */
+  readonly afterLimit?: AfterLimit | undefined;
+}
+
+/** The limit that had been reached when a last step was granted. */
+export interface AfterLimit {
+  readonly stopReason: TurnStopReason;
+  /** The condition. */
+  readonly stoppedBy: string;
 }
 
 /** What tokens were spent on: `attempt` is a request that failed. */
@@ -92,8 +101,8 @@ export interface ReplyInfo {
   readonly stopReason?: StepStopReason | undefined;
   /** The provider's own word for it. */
   readonly rawStopReason?: string | undefined;
-  /** Set on the kept part of a reply that was cut off. */
-  readonly interrupted?: boolean | undefined;
+  /** Set on the kept part of a reply that was cut off: why the turn ended there. */
+  readonly interrupted?: TurnStopReason | undefined;
 }
 
 /** Position of a part in its reply. A reply with fewer recorded parts than `count` is void. */

@@ -1,0 +1,107 @@
+/**
+ * Tool result: from whatever a tool, hook or person handed back to a result that can be recorded.
+ *
+ * - Anything that is not text, parts or a result becomes an error result that shows what came: the tool's effects may
+ *   have happened all the same, and the model has to know.
+ * - A recorded result is plain JSON without control fields.
+ */
+import { messageOf } from './errors.ts';
+import type { RecordedToolResult } from './events.ts';
+import { isRecord, type JsonValue } from './json.ts';
+import { toParts, type ToolResultPart } from './message.ts';
+
+/** A result, and whether it ends the turn. */
+export interface ToolOutcome {
+  readonly result: RecordedToolResult;
+  /** True if a successful result asked to end the turn. */
+  readonly stopTurn: boolean;
+}
+
+/** An error result with this text. */
+export function errorResult(text: string): RecordedToolResult {
+  return { content: [{ type: 'text', text }], isError: true };
+}
+
+/** The error result of a tool that threw. */
+export function failureResult(thrown: unknown): RecordedToolResult {
+  return errorResult(messageOf(thrown));
+}
+
+/**
+ * Makes a recorded result of what was handed back.
+ *
+ * @param returned - A string, parts or a tool result; anything else becomes an error that shows it.
+ * @param from - Who handed it back, for that error, such as `Tool "echo"`.
+ */
+export function toToolOutcome(returned: unknown, from: string): ToolOutcome {
+  if (typeof returned === 'string') return plain([{ type: 'text', text: returned }]);
+  if (isPartList(returned)) return plain(returned);
+  if (!isRecord(returned) || !(typeof returned['content'] === 'string' || isPartList(returned['content']))) {
+    return { result: wrongShape(returned, from), stopTurn: false };
+  }
+  const { content, isError, display, note, truncated, stopTurn } = returned;
+  const shown = display === undefined ? undefined : plainJson(display);
+  const result: RecordedToolResult = {
+    content: toParts<ToolResultPart>(content),
+    ...(isError === true && { isError }),
+    ...(shown !== undefined && { display: shown }),
+    ...(typeof note === 'string' && note !== '' && { note }),
+    ...(truncated === true && { truncated }),
+  };
+  return { result, stopTurn: stopTurn === true && isError !== true };
+}
+
+function plain(content: readonly ToolResultPart[]): ToolOutcome {
+  return { result: { content }, stopTurn: false };
+}
+
+function isPartList(value: unknown): value is readonly ToolResultPart[] {
+  return Array.isArray(value) && value.every(isPart);
+}
+
+function isPart(value: unknown): value is ToolResultPart {
+  if (!isRecord(value)) return false;
+  if (value['type'] === 'text') return typeof value['text'] === 'string';
+  if (value['type'] !== 'media' || typeof value['mediaType'] !== 'string') return false;
+  return typeof value['data'] === 'string' || typeof value['url'] === 'string';
+}
+
+/** How much of a wrong return value is shown. */
+const MAX_SHOWN = 2000;
+
+function wrongShape(returned: unknown, from: string): RecordedToolResult {
+  if (returned === undefined) {
+    return errorResult(`${from} returned nothing. It ran, so its effects may have happened, but there is no output.`);
+  }
+  const shown = render(returned);
+  const cut = shown.length > MAX_SHOWN ? `${shown.slice(0, MAX_SHOWN)}…` : shown;
+  return errorResult(`${from} ran, but returned something that is neither text, parts nor a result: ${cut}`);
+}
+
+function render(value: unknown): string {
+  if (typeof value === 'function' || typeof value === 'symbol') return String(value);
+  const seen = new Set<unknown>();
+  try {
+    const text = JSON.stringify(value, (_key, inner: unknown) => {
+      if (typeof inner === 'bigint') return inner.toString();
+      if (typeof inner !== 'object' || inner === null) return inner;
+      if (seen.has(inner)) return '[seen above]';
+      seen.add(inner);
+      return inner instanceof Map ? Object.fromEntries(inner) : inner instanceof Set ? [...inner] : inner;
+    });
+    return text;
+  } catch (error) {
+    return `a value that cannot be shown (${messageOf(error)})`;
+  }
+}
+
+/** A value as the JSON it will be once written; what JSON cannot hold is left out. */
+function plainJson(value: unknown): JsonValue | undefined {
+  try {
+    const text: string | undefined = JSON.stringify(value);
+    // What JSON.parse gives is JSON.
+    return text === undefined ? undefined : (JSON.parse(text) as JsonValue);
+  } catch {
+    return '[not JSON]';
+  }
+}

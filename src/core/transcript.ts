@@ -1,0 +1,495 @@
+/**
+ * Transcript: the fold of recorded events into a history and, where a turn is open, into what a resume needs.
+ *
+ * - F1 After any prefix of events the history is valid for every protocol (what a fold cannot place is repaired, and
+ *   every repair is a finding).
+ * - F2 Incremental: recording an event costs the same after ten events and after a million. Only a compaction looks at
+ *   the whole history.
+ * - F3 Messages keep their identity: what was handed out once is handed out again.
+ * - F4 The events are never changed.
+ */
+import { TurnloopError } from './errors.ts';
+import {
+  TRANSCRIPT_VERSION,
+  type AfterLimit,
+  type CompactionEvent,
+  type ContentPartEvent,
+  type RecordedEvent,
+  type RecordedToolResult,
+  type ReplyInfo,
+  type StepBeginEvent,
+  type SuspendedCall,
+  type ToolCallEvent,
+  type TurnBeginEvent,
+} from './events.ts';
+import type { JsonObject, JsonValue } from './json.ts';
+import type { AssistantMessage, AssistantPart, Message, ToolCallPart, UserMessage } from './message.ts';
+import {
+  cleanAssistant,
+  cleanUser,
+  missingResultMessage,
+  projectMessages,
+  resultMessage,
+  type Finding,
+} from './projection.ts';
+import type { StepStopReason } from './stop-reason.ts';
+import type { ToolCallDecision } from './tool.ts';
+import { addUsage, NO_USAGE, type Usage } from './usage.ts';
+
+/** A call of an open step, as far as the record knows it. Plain JSON. */
+export interface OpenCall {
+  readonly toolCallId: string;
+  readonly name: string;
+  readonly inputText: string;
+  /** The arguments it was to run with; absent where the text was not an object. */
+  readonly input?: JsonValue | undefined;
+  readonly description?: string | undefined;
+  /** The earlier call whose result it shares. */
+  readonly sameAs?: string | undefined;
+  /** A hook kept it from running. */
+  readonly held?: boolean | undefined;
+  /** It started, and nothing after that says that it is to run again. */
+  readonly started?: boolean | undefined;
+  /** The decision about it, given by a resume and not yet carried out. */
+  readonly decision?: ToolCallDecision | undefined;
+  /** Its tool suspended and is to run again with this. */
+  readonly resumed?: { readonly state: JsonValue; readonly decisions: readonly ToolCallDecision[] } | undefined;
+  /** It waits for a decision. */
+  readonly suspended?: SuspendedCall | undefined;
+  /** Its final result. */
+  readonly result?: RecordedToolResult | undefined;
+  /** Its `tool.result` is recorded too. */
+  readonly settled?: boolean | undefined;
+}
+
+/** The step of an open turn that a resume has to finish. Plain JSON. */
+export interface OpenStep {
+  /** 1-based. */
+  readonly step: number;
+  readonly stepId: string;
+  /** Set on a last step that was granted after a limit. */
+  readonly afterLimit?: AfterLimit | undefined;
+  /** What holds for the whole reply; absent while no reply is recorded whole: the step is then asked again. */
+  readonly reply?: ReplyInfo | undefined;
+  /** Tokens of the reply. */
+  readonly usage: Usage;
+  /** The reply's calls, in provider order. */
+  readonly calls: readonly OpenCall[];
+  /** Set once `step.end` is recorded: only the decision how to go on is missing. */
+  readonly ended?: StepStopReason | undefined;
+}
+
+/** A turn that has begun and not ended. Plain JSON, folded from the events: hand it to `runTurn` as `resume.turn`. */
+export interface OpenTurn {
+  readonly turnId: string;
+  /** The host's JSON about the turn. */
+  readonly metadata?: JsonObject | undefined;
+  /** Steps begun. */
+  readonly steps: number;
+  /** How often the turn went on after a stop. */
+  readonly continuations: number;
+  /** Tokens spent so far. */
+  readonly usage: Usage;
+  /** Tokens by model, in order of first use. */
+  readonly usageByModel: readonly { readonly modelId: string; readonly usage: Usage }[];
+  /** Messages of the input that were not recorded before the process died. */
+  readonly missingInput: number;
+  /** True if the turn waits for decisions. */
+  readonly suspended: boolean;
+  /** The step to finish; absent between steps. */
+  readonly step?: OpenStep | undefined;
+}
+
+/** The record of a session: takes events, gives the history. With it a host is ten lines. */
+export interface Transcript {
+  /**
+   * Adds an event and folds it.
+   *
+   * @throws {@link index.TurnloopError | TurnloopError} `unsupported_version` for a turn of a newer format.
+   */
+  readonly record: (event: RecordedEvent) => void;
+  /** All events, oldest first. */
+  readonly events: readonly RecordedEvent[];
+  /** The history: valid for every protocol, whatever the events. The same array until an event changes it. */
+  readonly buildMessages: () => readonly Message[];
+  /** The turn that has begun and not ended, if there is one. */
+  readonly openTurn: () => OpenTurn | undefined;
+  /** Every repair so far, oldest first. */
+  readonly findings: () => readonly Finding[];
+}
+
+/**
+ * Makes a transcript.
+ *
+ * @param events - Events recorded before, oldest first.
+ * @throws {@link index.TurnloopError | TurnloopError} `unsupported_version` if they are of a newer format.
+ */
+export function createTranscript(events: readonly RecordedEvent[] = []): Transcript {
+  const recorded: RecordedEvent[] = [];
+  const fold = new Fold();
+  const record = (event: RecordedEvent): void => {
+    fold.add(event);
+    recorded.push(event);
+  };
+  events.forEach(record);
+  return {
+    record,
+    events: recorded,
+    buildMessages: () => fold.history(),
+    openTurn: () => fold.openTurn(),
+    findings: () => fold.findings,
+  };
+}
+
+/**
+ * An open turn once decisions are made: each suspended call that a decision speaks of is ready to go on.
+ *
+ * @param calls - Calls of the open step.
+ * @param decisions - Decisions about them, or about calls of sub-agents below them.
+ */
+export function applyDecisions(calls: readonly OpenCall[], decisions: readonly ToolCallDecision[]): readonly OpenCall[] {
+  if (decisions.length === 0) return calls;
+  const byId = new Map(decisions.map((decision) => [decision.toolCallId, decision]));
+  return calls.map((call) => {
+    if (call.suspended === undefined) return call;
+    const { suspended, ...rest } = call;
+    if (suspended.state === undefined) {
+      const decision = byId.get(call.toolCallId);
+      return decision === undefined ? call : { ...rest, decision };
+    }
+    const ids = new Set([call.toolCallId, ...suspended.pending.map((pending) => pending.toolCallId)]);
+    const own = decisions.filter((decision) => ids.has(decision.toolCallId));
+    return own.length === 0 ? call : { ...rest, started: false, resumed: { state: suspended.state, decisions: own } };
+  });
+}
+
+/** A whole reply, cleaned: without a message if nothing was left of it. */
+interface CleanReply {
+  readonly clean: AssistantMessage | undefined;
+  readonly findings: readonly Finding[];
+}
+
+/** A step while its events come in. */
+class StepFold {
+  readonly begin: StepBeginEvent;
+  reply: ReplyInfo | undefined;
+  usage: Usage = NO_USAGE;
+  ended: StepStopReason | undefined;
+  calls: OpenCall[] = [];
+  #parts: (AssistantPart | undefined)[] = [];
+  readonly #callIndex = new Map<string, number>();
+  #received = 0;
+  #count = -1;
+  #message: CleanReply | undefined;
+
+  constructor(begin: StepBeginEvent) {
+    this.begin = begin;
+  }
+
+  get isComplete(): boolean {
+    return this.#received === this.#count;
+  }
+
+  addPart(event: ContentPartEvent | ToolCallEvent): void {
+    if (event.index === 0) this.reply = event.reply;
+    this.#count = event.count;
+    this.#received += 1;
+    this.#parts[event.index] = event.type === 'content.part' ? event.part : callPart(event);
+    if (event.type === 'tool.call') this.#callIndex.set(event.toolCallId, this.calls.push(openCall(event)) - 1);
+  }
+
+  update(toolCallId: string, change: (call: OpenCall) => OpenCall): void {
+    const index = this.#callIndex.get(toolCallId);
+    const call = index === undefined ? undefined : this.calls[index];
+    if (index !== undefined && call !== undefined) this.calls[index] = change(call);
+  }
+
+  /** The reply and the answers to its calls; nothing while the reply is not whole, or if there is nothing in it. */
+  messages(): readonly Message[] {
+    const clean = this.#reply()?.clean;
+    return clean === undefined ? [] : [clean, ...this.calls.map(answer)];
+  }
+
+  /** What had to be repaired, once the step is over. */
+  findings(): readonly Finding[] {
+    const messageId = this.begin.stepId;
+    const reply = this.#reply();
+    if (reply === undefined) return this.#received > 0 ? [{ kind: 'void_reply_dropped', messageId }] : [];
+    const missing = this.calls.filter((call) => call.result === undefined);
+    return [
+      ...reply.findings,
+      ...missing.map(({ toolCallId }): Finding => ({ kind: 'result_synthesized', messageId, toolCallId })),
+    ];
+  }
+
+  #reply(): CleanReply | undefined {
+    if (!this.isComplete) return undefined;
+    if (this.#message === undefined) {
+      const findings: Finding[] = [];
+      const clean = cleanAssistant(this.#assistant(), (finding) => findings.push(finding));
+      this.#message = { clean, findings };
+    }
+    return this.#message;
+  }
+
+  #assistant(): AssistantMessage {
+    return {
+      role: 'assistant',
+      id: this.begin.stepId,
+      content: this.#parts.filter((part) => part !== undefined),
+      ...(this.reply !== undefined && { source: this.reply.source }),
+      ...(this.reply?.interrupted !== undefined && { status: 'interrupted' }),
+    };
+  }
+
+  open(): OpenStep {
+    const { step, stepId, afterLimit } = this.begin;
+    const known = this.isComplete;
+    return {
+      step,
+      stepId,
+      ...(afterLimit !== undefined && { afterLimit }),
+      ...(known && this.reply !== undefined && { reply: this.reply }),
+      usage: this.usage,
+      calls: known ? this.calls : [],
+      ...(this.ended !== undefined && { ended: this.ended }),
+    };
+  }
+}
+
+function callPart(event: ToolCallEvent): ToolCallPart {
+  const { name, inputText, input, providerId, providerData } = event;
+  return {
+    type: 'tool_call',
+    id: event.toolCallId,
+    name,
+    inputText,
+    ...(input !== undefined && { input }),
+    ...(providerId !== undefined && { providerId }),
+    ...(providerData !== undefined && { providerData }),
+  };
+}
+
+function openCall(event: ToolCallEvent): OpenCall {
+  const { toolCallId, name, inputText, input, description, sameAs, held } = event;
+  return {
+    toolCallId,
+    name,
+    inputText,
+    ...(input !== undefined && { input }),
+    ...(description !== undefined && { description }),
+    ...(sameAs !== undefined && { sameAs }),
+    ...(held !== undefined && { held }),
+  };
+}
+
+/** A turn while its events come in. */
+class TurnFold {
+  readonly begin: TurnBeginEvent;
+  steps = 0;
+  continuations = 0;
+  usage: Usage = NO_USAGE;
+  readonly usageByModel = new Map<string, Usage>();
+  missingInput: number;
+  suspended = false;
+  /** The last step ended without calls: another one means that the turn went on after a stop. */
+  stopped = false;
+
+  constructor(begin: TurnBeginEvent) {
+    this.begin = begin;
+    this.missingInput = begin.inputCount;
+  }
+
+  open(step: StepFold | undefined): OpenTurn {
+    const { turnId, metadata } = this.begin;
+    return {
+      turnId,
+      ...(metadata !== undefined && { metadata }),
+      steps: this.steps,
+      continuations: this.continuations,
+      usage: this.usage,
+      usageByModel: Array.from(this.usageByModel, ([modelId, usage]) => ({ modelId, usage })),
+      missingInput: this.missingInput,
+      suspended: this.suspended,
+      ...(step !== undefined && { step: step.open() }),
+    };
+  }
+}
+
+class Fold {
+  readonly findings: Finding[] = [];
+  #messages: Message[] = [];
+  #snapshot: readonly Message[] | undefined;
+  #turn: TurnFold | undefined;
+  #step: StepFold | undefined;
+  /** Messages that came while calls had no result: they stand behind the results. */
+  #deferred: UserMessage[] = [];
+
+  readonly #report = (finding: Finding): void => {
+    this.findings.push(finding);
+  };
+
+  add(event: RecordedEvent): void {
+    switch (event.type) {
+      case 'turn.begin':
+        this.#beginTurn(event);
+        break;
+      case 'message':
+        this.#addMessage(event.message);
+        break;
+      case 'step.begin':
+        this.#beginStep(event);
+        break;
+      case 'usage':
+        this.#addUsage(event.modelId, event.usage, event.purpose === 'step' ? event.stepId : undefined);
+        return;
+      case 'content.part':
+      case 'tool.call':
+        this.#step?.addPart(event);
+        break;
+      case 'tool.start':
+        this.#step?.update(event.toolCallId, (call) => ({
+          ...call,
+          started: true,
+          ...(event.input !== undefined && { input: event.input }),
+        }));
+        return;
+      case 'tool.finished':
+        this.#step?.update(event.toolCallId, (call) => ({ ...call, result: event.result }));
+        break;
+      case 'tool.result':
+        this.#step?.update(event.toolCallId, (call) => ({ ...call, result: call.result ?? event.result, settled: true }));
+        break;
+      case 'step.end':
+        this.#endStep(event.stopReason);
+        return;
+      case 'compaction':
+        this.#compact(event);
+        break;
+      case 'turn.suspend':
+        this.#suspend(event.calls);
+        return;
+      case 'turn.resume':
+        this.#resume(event.decisions);
+        return;
+      case 'turn.end':
+        this.#sealStep();
+        this.#turn = undefined;
+        break;
+      default:
+        // An event of a later minor version: kept in the record, without a part in the history.
+        event satisfies never;
+        return;
+    }
+    this.#snapshot = undefined;
+  }
+
+  history(): readonly Message[] {
+    this.#snapshot ??= [...this.#messages, ...(this.#step?.messages() ?? []), ...this.#deferred];
+    return this.#snapshot;
+  }
+
+  openTurn(): OpenTurn | undefined {
+    return this.#turn?.open(this.#step);
+  }
+
+  #beginTurn(event: TurnBeginEvent): void {
+    if (!(event.version <= TRANSCRIPT_VERSION)) {
+      throw new TurnloopError(
+        'unsupported_version',
+        `The transcript has version ${String(event.version)}; this turnloop reads up to ${TRANSCRIPT_VERSION}. Update turnloop to read it.`,
+      );
+    }
+    // A turn before that never ended, because its recorder died, is over now.
+    this.#sealStep();
+    this.#turn = new TurnFold(event);
+  }
+
+  #beginStep(event: StepBeginEvent): void {
+    this.#sealStep();
+    this.#step = new StepFold(event);
+    if (this.#turn === undefined) return;
+    if (this.#turn.stopped) this.#turn.continuations += 1;
+    this.#turn.stopped = false;
+    this.#turn.steps = event.step;
+  }
+
+  #endStep(stopReason: StepStopReason): void {
+    if (this.#step === undefined) return;
+    this.#step.ended = stopReason;
+    if (this.#turn !== undefined) this.#turn.stopped = this.#step.calls.length === 0;
+  }
+
+  /** What comes after a step's end stands behind it, and says that the turn goes on. */
+  #sealEndedStep(): void {
+    if (this.#step?.ended !== undefined) this.#sealStep();
+  }
+
+  #addMessage(message: UserMessage): void {
+    if (this.#turn !== undefined && this.#turn.missingInput > 0) this.#turn.missingInput -= 1;
+    this.#sealEndedStep();
+    const clean = cleanUser(message, this.#report);
+    if (clean === undefined) return;
+    if (this.#step === undefined) this.#messages.push(clean);
+    else this.#deferred.push(clean);
+  }
+
+  #addUsage(modelId: string, usage: Usage, stepId: string | undefined): void {
+    const turn = this.#turn;
+    if (turn !== undefined) {
+      turn.usage = addUsage(turn.usage, usage);
+      turn.usageByModel.set(modelId, addUsage(turn.usageByModel.get(modelId) ?? NO_USAGE, usage));
+    }
+    if (stepId !== undefined && this.#step?.begin.stepId === stepId) this.#step.usage = usage;
+  }
+
+  #suspend(calls: readonly SuspendedCall[]): void {
+    if (this.#turn !== undefined) this.#turn.suspended = true;
+    for (const suspended of calls) this.#step?.update(suspended.toolCallId, (call) => ({ ...call, suspended }));
+  }
+
+  #resume(decisions: readonly ToolCallDecision[]): void {
+    if (this.#turn !== undefined) this.#turn.suspended = false;
+    if (this.#step !== undefined) this.#step.calls = [...applyDecisions(this.#step.calls, decisions)];
+  }
+
+  #sealStep(): void {
+    if (this.#step !== undefined) {
+      this.findings.push(...this.#step.findings());
+      this.#messages.push(...this.#step.messages());
+      this.#step = undefined;
+    }
+    this.#messages.push(...this.#deferred);
+    this.#deferred = [];
+  }
+
+  #compact(event: CompactionEvent): void {
+    this.#sealEndedStep();
+    let messages: readonly Message[] = this.#messages;
+    for (const edit of event.edits) {
+      const from = messages.findIndex((message) => message.id === edit.from);
+      const to = messages.findIndex((message, index) => index >= from && message.id === edit.to);
+      if (from === -1 || to === -1) {
+        this.#report({ kind: 'edit_not_applied', messageId: edit.from });
+        continue;
+      }
+      messages = [...messages.slice(0, from), ...edit.messages, ...messages.slice(to + 1)];
+    }
+    const projection = projectMessages(messages);
+    this.findings.push(...projection.findings);
+    this.#messages = [...projection.messages];
+  }
+}
+
+/** The message that answers a call, made once for each: a history hands out the same object every time. */
+const answers = new WeakMap<RecordedToolResult, Map<string, Message>>();
+
+function answer(call: OpenCall): Message {
+  if (call.result === undefined) return missingResultMessage(call.toolCallId, call.name);
+  // Calls that share a result share the object.
+  const known = answers.get(call.result) ?? new Map<string, Message>();
+  answers.set(call.result, known);
+  const message = known.get(call.toolCallId) ?? resultMessage(call.toolCallId, call.name, call.result);
+  known.set(call.toolCallId, message);
+  return message;
+}
