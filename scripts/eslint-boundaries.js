@@ -45,7 +45,7 @@ export const CORE_ORDER = [
  *
  * @type {Readonly<Record<string, readonly string[]>>}
  */
-export const ROOM_IMPORTS = {
+const ROOM_IMPORTS = {
   agent: ['policies', 'context', 'memory', 'sessions'],
   mcp: ['agent'],
   restate: ['agent'],
@@ -61,14 +61,14 @@ const PROVIDER_IMPORTS = ['providers/shared'];
  *
  * @type {Readonly<Record<string, string>>}
  */
-export const OUTSIDE_LIBRARIES = {
+const OUTSIDE_LIBRARIES = {
   'zod/index.ts': 'zod',
   'emitter/index.ts': 'eventemitter3',
   'policies/concurrency.ts': 'p-limit',
 };
 
 /** Rooms that run on Node and may import `node:` modules. */
-export const NODE_ROOMS = ['cli', 'inspector', 'mcp', 'memory', 'restate', 'sessions', 'testing'];
+const NODE_ROOMS = ['cli', 'inspector', 'mcp', 'memory', 'restate', 'sessions', 'testing'];
 
 /**
  * @param {string} file Path from `src`, with slashes.
@@ -88,7 +88,7 @@ function roomOf(file) {
  * @param {boolean} typeOnly
  * @returns {string | undefined}
  */
-export function checkImport(from, specifier, typeOnly) {
+function checkImport(from, specifier, typeOnly) {
   if (!specifier.startsWith('.')) return checkOutside(from, specifier);
 
   const to = path.posix.normalize(path.posix.join(path.posix.dirname(from), specifier));
