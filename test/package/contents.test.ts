@@ -13,7 +13,10 @@ import { PINNED_DOORS } from './pins.ts';
 
 const installed = () => join(packed().consumer, 'node_modules/turnloop');
 
-/** What a built module imports from outside the package, through all files it reaches. */
+/** `zod/v4/core` → `zod`; `node:fs` stays. */
+const packageOf = (specifier: string) => /^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? specifier;
+
+/** The packages a built module imports, through all files it reaches. */
 async function outsideImports(file: string): Promise<string[]> {
   const { metafile } = await build({
     entryPoints: [file],
@@ -25,7 +28,7 @@ async function outsideImports(file: string): Promise<string[]> {
     external: ['node:*'],
   });
   const imports = Object.values(metafile.inputs).flatMap((input) => input.imports);
-  return [...new Set(imports.filter((one) => one.external).map((one) => one.path))];
+  return [...new Set(imports.filter((one) => one.external).map((one) => packageOf(one.path)))];
 }
 
 /** The same for a declaration file. */
@@ -36,7 +39,7 @@ function outsideTypeImports(file: string): string[] {
     const { importedFiles, referencedFiles, typeReferenceDirectives } = ts.preProcessFile(readFileSync(one, 'utf8'));
     for (const { fileName } of [...importedFiles, ...referencedFiles, ...typeReferenceDirectives]) {
       if (fileName.startsWith('.')) files.add(resolve(dirname(one), fileName.replace(/\.js$/, '.d.ts')));
-      else outside.add(fileName);
+      else outside.add(packageOf(fileName));
     }
   }
   return [...outside];
