@@ -1,6 +1,6 @@
 /** What package.json and the lock file promise. Reads files only. */
 
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { DOORS, ROOT } from '../../scripts/doors.js';
 import { PINNED_DOORS, PINNED_PEERS } from './pins.ts';
@@ -27,6 +27,22 @@ describe('package.json', () => {
   it.each(DOORS)('exports $subpath as types and default of one source file', ({ subpath, entry, source }) => {
     expect(manifest.exports[subpath]).toStrictEqual({ types: `./dist/${entry}.d.ts`, default: `./dist/${entry}.js` });
     expect(existsSync(`${ROOT}/${source}`)).toBe(true);
+  });
+
+  it('exports every specifier that the readme, the docs and the examples name', () => {
+    const files = [
+      'README.md',
+      ...['src', 'examples'].flatMap((folder) =>
+        readdirSync(`${ROOT}/${folder}`, { recursive: true, encoding: 'utf8' }).map((file) => `${folder}/${file}`),
+      ),
+    ].filter((file) => /\.(?:ts|md)$/.test(file));
+    const named = files.flatMap((file) =>
+      [...readFileSync(`${ROOT}/${file}`, 'utf8').matchAll(/from ['"](turnloop(?:\/[^'"]*)?)['"]/g)].map((match) => match[1]),
+    );
+
+    const doors = DOORS.map((door) => door.specifier);
+    expect(named).not.toHaveLength(0);
+    expect([...new Set(named)].filter((specifier) => !doors.includes(specifier ?? ''))).toStrictEqual([]);
   });
 
   it('installs nothing but itself', () => {
