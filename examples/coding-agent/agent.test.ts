@@ -1,0 +1,97 @@
+/**
+ * The whole agent with the embedded model on a copy of the sample workspace: what is asked is what is done. The model is
+ * a real one, and always gives the same reply to the same request.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { LoopEvent, ToolCallEvent, TurnResult } from 'turnloop';
+import { describe, expect, it } from 'vitest';
+import { tinyLLM } from '../tiny-llm/index.ts';
+import { createConversation } from './conversation.ts';
+import { DEMO_CONVERSATIONS } from './demo/requests.ts';
+import { copySampleWorkspace } from './demo/sample.ts';
+import { createTools } from './tools/index.ts';
+import { openWorkspace } from './workspace.ts';
+
+const llm = tinyLLM();
+
+/** Asks questions of one conversation; gives what was called, step by step, and what was answered. */
+async function ask(folder: string, ...questions: readonly string[]): Promise<{ calls: string[][]; answers: string[]; events: LoopEvent[] }> {
+  const events: LoopEvent[] = [];
+  const conversation = createConversation({ llm, tools: createTools(openWorkspace(folder)), show: (event) => void events.push(event) });
+  const results: TurnResult[] = [];
+  for (const question of questions) results.push(await conversation.ask(question));
+
+  expect(results.map((result) => result.stopReason)).toStrictEqual(questions.map(() => 'end_turn'));
+  const steps = new Map<string, string[]>();
+  for (const call of events.filter((event): event is ToolCallEvent => event.type === 'tool.call')) {
+    steps.set(call.stepId, [...(steps.get(call.stepId) ?? []), call.description ?? call.name]);
+  }
+  const calls = [...steps.values()];
+  return { calls, answers: results.map((result) => result.text), events };
+}
+
+describe('the coding agent', () => {
+  it('reads a file', async () => {
+    const { calls, answers } = await ask(copySampleWorkspace(), 'read README.md');
+
+    expect(calls).toStrictEqual([['read README.md']]);
+    expect(answers).toStrictEqual(['README.md begins: # turn-demo']);
+  });
+
+  it('reads two files at once', async () => {
+    const { calls, answers } = await ask(copySampleWorkspace(), 'read README.md and package.json');
+
+    expect(calls).toStrictEqual([['read README.md', 'read package.json']]);
+    expect(answers).toStrictEqual(['File 1 begins: # turn-demo\nFile 2 begins: {']);
+  });
+
+  it('reads what a search found', async () => {
+    const { calls, answers } = await ask(copySampleWorkspace(), 'search for BASE_DELAY in src and read the first file');
+
+    expect(calls).toStrictEqual([['search for BASE_DELAY in src'], ['read src/core/retry-policy.ts']]);
+    expect(answers).toStrictEqual(['src/core/retry-policy.ts begins: export const BASE_DELAY = 250;']);
+  });
+
+  it('edits a file, then runs a command, and shows its output as it comes', async () => {
+    const folder = copySampleWorkspace();
+    const { calls, answers, events } = await ask(folder, 'replace 1.2.0 by 1.3.0 in package.json and run the tests');
+
+    expect(calls).toStrictEqual([['edit package.json'], ['run npm test']]);
+    expect(answers).toHaveLength(1);
+    expect(readFileSync(join(folder, 'package.json'), 'utf8')).toContain('"version": "1.3.0"');
+    expect(JSON.stringify(events.filter((event) => event.type === 'tool.progress'))).toContain('2 tests passed');
+  });
+
+  it('says that a command failed', async () => {
+    const { calls, answers, events } = await ask(copySampleWorkspace(), 'run cat missing.txt');
+
+    expect(calls).toStrictEqual([['run cat missing.txt']]);
+    expect(answers).toStrictEqual(['That failed: Error: command failed with exit code 1']);
+    expect(events.filter((event) => event.type === 'tool.finished').map((event) => event.result)).toStrictEqual([
+      {
+        content: [{ type: 'text', text: 'Error: command failed with exit code 1\ncat: missing.txt: No such file or directory' }],
+        isError: true,
+      },
+    ]);
+  });
+
+  it('remembers the turns before', async () => {
+    const folder = copySampleWorkspace();
+    const { calls } = await ask(folder, 'read docs/guide.md', 'replace Guide by Manual in docs/guide.md', 'show me the file');
+
+    expect(calls).toStrictEqual([['read docs/guide.md'], ['edit docs/guide.md'], ['read docs/guide.md']]);
+    expect(readFileSync(join(folder, 'docs/guide.md'), 'utf8')).toBe('# Manual\n\nStart with `runTurn()`.\n');
+  });
+
+  it('gets every request of the demo right', async () => {
+    const folder = copySampleWorkspace();
+    const seen: string[] = [];
+    for (const questions of DEMO_CONVERSATIONS) {
+      const { calls, answers } = await ask(folder, ...questions);
+      seen.push(...questions.map((question) => `> ${question}`), ...calls.map((step) => `[${step.join(' | ')}]`), ...answers);
+    }
+
+    expect(seen.join('\n')).toMatchInlineSnapshot();
+  });
+});
