@@ -81,8 +81,9 @@ function createRecovery(options: MediaRecoveryOptions): Recovery {
     kinds,
     apply: (request, context) => {
       const decided = decisionOf(context);
+      if (context.error === undefined) return decided?.applyTo(request);
       // A second failure has nothing new to decide: what was to go out did.
-      if (decided !== undefined) return context.error === undefined ? decided.applyTo(request) : undefined;
+      if (decided !== undefined) return undefined;
 
       const decision = new Decision(olderMedia(request.messages, keepNewest), note);
       const reduced = decision.applyTo(request);
