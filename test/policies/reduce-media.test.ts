@@ -10,6 +10,7 @@ import {
   type LLMRequest,
   type MediaPart,
   type Message,
+  type MessagePart,
   type Recovery,
   type RecoveryContext,
   toolMessage,
@@ -52,10 +53,10 @@ function inTurn(recovery: Recovery) {
   };
 }
 
-/** The media that are shown, and how many notes stand for others. */
-function shown(messages: readonly Message[] | undefined): readonly string[] {
-  const parts = (messages ?? []).flatMap((message): readonly { type: string; data?: string | undefined }[] => message.content);
-  return parts.flatMap((part) => (part.type === 'media' ? [part.data ?? 'link'] : []));
+/** The media that are shown, by content. */
+function shown(messages: readonly Message[] = []): readonly (string | undefined)[] {
+  const parts = messages.flatMap((message): readonly MessagePart[] => message.content);
+  return parts.filter((part) => part.type === 'media').map(({ data }) => data);
 }
 
 const question = userMessage([{ type: 'text', text: 'Compare.' }, image('A')], { id: 'message_1' });
