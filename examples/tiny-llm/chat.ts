@@ -42,10 +42,17 @@ function parseInput(inputText: string): JsonObject {
   }
 }
 
-/** A result as the model knows it: it takes a text that starts with `Error` for a failure, and quotes its first line. */
+/**
+ * A result as the model knows it: it takes a text that starts with `Error` for a failure, and quotes its first line.
+ *
+ * A failed result starts with a line that says no more than that it failed. The next one is worth quoting.
+ */
 function toResultText({ content, isError = false }: ToolMessage): string {
   const text = content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n');
-  return isError && !text.startsWith('Error') ? `Error: ${text}` : text;
+  if (!isError) return text;
+  const [status = '', ...details] = text.split('\n');
+  const reason = details.length === 0 ? status : details.join('\n');
+  return reason.startsWith('Error') ? reason : `Error: ${reason}`;
 }
 
 /**

@@ -48,11 +48,14 @@ describe('the prompt', () => {
     expect(promptOf(call)).toContain('{"name": "read_file", "arguments": {}}');
   });
 
-  it('starts a failed result the way the model knows', () => {
-    const options = { toolCallId: 'call_1', name: 'read_file', isError: true };
+  it.each([
+    ['Error: the tool call failed.\nno such file\nat all', 'Error: no such file\nat all'],
+    ['Error: the tool call failed.\nError: no such file', 'Error: no such file'],
+    ['Error: it failed and said nothing.', 'Error: it failed and said nothing.'],
+  ])('starts a failed result with what went wrong: %j', (text, shown) => {
+    const result = toolMessage(text, { toolCallId: 'call_1', name: 'read_file', isError: true });
 
-    expect(promptOf(toolMessage('no such file', options))).toContain('<|result|>Error: no such file<|im_end|>');
-    expect(promptOf(toolMessage('Error: no such file', options))).toContain('<|result|>Error: no such file<|im_end|>');
+    expect(promptOf(result)).toContain(`<|result|>${shown}<|im_end|>`);
   });
 
   it('writes JSON with spaces and keeps all else', () => {
