@@ -69,3 +69,9 @@ export {
 } from './test-tools.ts';
 export { gatedTool, type GatedTool, type GatedToolOptions } from './gated-tool.ts';
 export { watchedController, type WatchedController } from './watched-controller.ts';
+export {
+  checkTranscript,
+  type CheckedResult,
+  type CheckTranscriptOptions,
+  type LawViolation,
+} from './check-transcript.ts';
