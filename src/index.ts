@@ -115,6 +115,7 @@ export {
   type ToolUpdate,
 } from './core/tool.ts';
 export {
+  type AfterLimit,
   type AgentEvent,
   type CompactionEdit,
   type CompactionEvent,
@@ -178,3 +179,61 @@ export {
   type SteerOutcome,
   type TurnControl,
 } from './core/turn-control.ts';
+export {
+  type Finding,
+  type FindingKind,
+  type Projection,
+  type ProjectionOptions,
+  projectMessages,
+  renderToolResult,
+  TOOL_ERROR_STATUS,
+} from './core/projection.ts';
+export {
+  createTranscript,
+  type OpenCall,
+  type OpenStep,
+  type OpenTurn,
+  type Transcript,
+} from './core/transcript.ts';
+export {
+  createEventDispatcher,
+  type EventDispatcherOptions,
+  isRecordedEvent,
+} from './core/event-dispatcher.ts';
+export {
+  toolTable,
+  type ToolTable,
+} from './core/tool-input.ts';
+export {
+  type AbortCause,
+  createTurnScope,
+  type TurnScope,
+  type TurnScopeOptions,
+  type Unstamped,
+} from './core/turn-scope.ts';
+export {
+  type BatchOutcome,
+  type CallPlan,
+  type PlannedCall,
+  planToolCalls,
+  runToolCalls,
+  type ToolBatch,
+  type ToolStep,
+} from './core/tool-call.ts';
+export {
+  createRecoveryState,
+  type RecoveryState,
+  resumeStep,
+  runStep,
+  type StepOptions,
+  type StepOutcome,
+} from './core/turn-step.ts';
+export {
+  closeOpenTurn,
+  type CloseOpenTurnOptions,
+  type ResumeOptions,
+  runTurn,
+  type RunTurnOptions,
+  type StepInfo,
+  type TurnResult,
+} from './core/run-turn.ts';

@@ -157,6 +157,8 @@ export interface ToolFinishedEvent extends StepEvent {
   readonly type: 'tool.finished';
   readonly toolCallId: string;
   readonly result: RecordedToolResult;
+  /** Set if the result ends the turn after this step. */
+  readonly stopTurn?: boolean | undefined;
 }
 
 /** The terminal record of a call, in provider order. A store may leave the body to `tool.finished`. */

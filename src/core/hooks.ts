@@ -5,10 +5,10 @@
  * never silent: it is reported as a `notice` named `hook.failed`, and what else follows is said at each hook.
  */
 import type { LLMError, LLMErrorKind } from './errors.ts';
-import type { CompactionEvent, RecordedToolResult, StepEndEvent, UsageEvent } from './events.ts';
+import type { CompactionEvent, RecordedToolResult, UsageEvent } from './events.ts';
 import type { JsonSchema, JsonValue } from './json.ts';
 import type { LLM, LLMRequest, Notice, ToolChoice } from './llm.ts';
-import type { Message, UserMessage } from './message.ts';
+import type { AssistantMessage, Message, UserMessage } from './message.ts';
 import type { Runtime } from './runtime.ts';
 import type { StepStopReason, TurnStopReason } from './stop-reason.ts';
 import type { AnyTool, ToolResult, ToolUpdate } from './tool.ts';
@@ -124,8 +124,8 @@ export interface FinishedStep {
   readonly stopReason: StepStopReason;
   /** Tokens of the reply. */
   readonly usage: Usage;
-  /** The step's last event. */
-  readonly event: StepEndEvent;
+  /** The reply. */
+  readonly message: AssistantMessage;
   /** Calls with their results, in provider order. */
   readonly results: readonly FinishedCall[];
 }

@@ -40,7 +40,7 @@ export function toToolOutcome(returned: unknown, from: string): ToolOutcome {
     return { result: wrongShape(returned, from), stopTurn: false };
   }
   const { content, isError, display, note, truncated, stopTurn } = returned;
-  const shown = display === undefined ? undefined : plainJson(display);
+  const shown = typeof display === 'string' || display === undefined ? display : plainJson(display);
   const result: RecordedToolResult = {
     content: toParts<ToolResultPart>(content),
     ...(isError === true && { isError }),

@@ -128,7 +128,7 @@ export interface ToolContext {
   readonly runtime: Runtime;
   /** Emits an event of a sub-agent live into this turn, with this call put in front of its `agentPath`. */
   forward(event: ChildEvent): void;
-  /** Adds tokens that a sub-agent spent to the turn's usage. Resolves once it is recorded. */
+  /** Adds tokens that a sub-agent spent to the turn's usage. Resolves once it is recorded; never rejects. */
   recordUsage(usage: Usage, modelId: string): Promise<void>;
   /** Set when the call runs again after it suspended. */
   readonly resumed?: ResumedCall | undefined;

@@ -58,6 +58,8 @@ export interface OpenCall {
   readonly suspended?: SuspendedCall | undefined;
   /** Its final result. */
   readonly result?: RecordedToolResult | undefined;
+  /** Its result ends the turn after the step. */
+  readonly stopTurn?: boolean | undefined;
   /** Its `tool.result` is recorded too. */
   readonly settled?: boolean | undefined;
 }
@@ -355,7 +357,11 @@ class Fold {
         }));
         return;
       case 'tool.finished':
-        this.#step?.update(event.toolCallId, (call) => ({ ...call, result: event.result }));
+        this.#step?.update(event.toolCallId, (call) => ({
+          ...call,
+          result: event.result,
+          ...(event.stopTurn === true && { stopTurn: true }),
+        }));
         break;
       case 'tool.result':
         this.#step?.update(event.toolCallId, (call) => ({ ...call, result: call.result ?? event.result, settled: true }));

@@ -1,0 +1,815 @@
+/**
+ * Tool calls: from the calls of a reply to their results.
+ *
+ * - T1 Every call is read, checked and prepared, one after the other, before any of them is authorised or run.
+ * - T2 Every call gets exactly one result, on every path: unknown, invalid, blocked, denied, failed, timed out, cancelled,
+ *   skipped, aborted.
+ * - T3 Calls are authorised at once, without waiting for each other, and start as the scheduler lets them.
+ * - T4 `tool.finished` is recorded as a call ends, after its last look by the hooks; `tool.result` in provider order.
+ * - T5 Raw output that a hook failed to look at is never recorded.
+ * - T6 A call that suspends keeps its place: what does not depend on it is finished, nothing behind it is settled.
+ */
+import { messageOf, TurnloopError, userCancel } from './errors.ts';
+import { isThenable } from './event-dispatcher.ts';
+import type { RecordedToolResult, SuspendedCall } from './events.ts';
+import type { AuthorizeDecision, FinishedCall, Hook, HookCall, HookContext, HookSibling, PrepareDecision } from './hooks.ts';
+import type { JsonValue } from './json.ts';
+import type { LLM } from './llm.ts';
+import type { ToolCallPart } from './message.ts';
+import {
+  isSuspension,
+  replayOf,
+  type AnyTool,
+  type ChildEvent,
+  type ToolContext,
+  type ToolUpdate,
+} from './tool.ts';
+import { ToolAccesses, type ToolAccess } from './tool-access.ts';
+import { checkToolInput, parseToolInput, unknownToolMessage, type ToolInputResult, type ToolTable } from './tool-input.ts';
+import { errorResult, failureResult, toToolOutcome, type ToolOutcome } from './tool-result.ts';
+import { createToolScheduler, type SchedulerTicket, type ToolScheduler } from './tool-scheduler.ts';
+import type { OpenCall } from './transcript.ts';
+import type { TurnScope } from './turn-scope.ts';
+import type { Usage } from './usage.ts';
+
+/** The step whose calls these are. */
+export interface ToolStep {
+  /** 1-based. */
+  readonly step: number;
+  readonly stepId: string;
+  readonly llm: LLM;
+  readonly tools: ToolTable;
+  readonly context: HookContext;
+}
+
+/** What is to happen to a call. */
+export type CallPlan =
+  /** It may run, once it is authorised. */
+  | { readonly kind: 'run'; readonly parsed: unknown; readonly accesses: readonly ToolAccess[] }
+  /** It does not run; this is its result before the hooks' last look. */
+  | { readonly kind: 'settle'; readonly outcome: ToolOutcome }
+  /** It does not run; it gets the final result of this earlier call. */
+  | { readonly kind: 'share'; readonly toolCallId: string };
+
+/** A call that was read, checked and prepared. */
+export interface PlannedCall {
+  readonly call: ToolCallPart;
+  readonly tool: AnyTool | undefined;
+  /** The arguments it would run with; absent where the text was not an object. */
+  readonly input: JsonValue | undefined;
+  readonly description: string | undefined;
+  readonly plan: CallPlan;
+  /** True if a hook kept it from running: a resume asks that hook again. */
+  readonly held: boolean;
+  /** What the record knows of it, on a resume. */
+  readonly prior?: OpenCall | undefined;
+}
+
+/** What came of a batch of calls. */
+export interface BatchOutcome {
+  /** Calls with their results, in provider order; not those that suspended, nor what waits behind them. */
+  readonly results: readonly FinishedCall[];
+  /** The tool that ended the turn. */
+  readonly stoppedBy: string | undefined;
+  /** Calls that wait for a decision; empty if the batch is done. */
+  readonly suspended: readonly SuspendedCall[];
+}
+
+const CANCELLED =
+  'The user cancelled this call on purpose. That is not a fault: do not repeat it unless the user asks, and wait for the user.';
+const UNKNOWN_OUTCOME =
+  'The process stopped while this call was running, and it is not known whether it took effect. It was not run again: ' +
+  'find out what happened before you repeat it.';
+const STEERED = 'Skipped: the user sent a new message before this call started, so it was not run.';
+
+/** Result of a call of a reply that was not whole. */
+export function notExecuted(why: string): CallPlan {
+  return { kind: 'settle', outcome: errorOutcome(`This call was not executed: ${why}.`) };
+}
+
+function errorOutcome(text: string): ToolOutcome {
+  return { result: errorResult(text), stopTurn: false };
+}
+
+/** What a call that the turn's abort caught is told. */
+function abortOutcome(scope: TurnScope, started: boolean): ToolOutcome {
+  if (scope.isUserCancel) return errorOutcome(CANCELLED);
+  const why = scope.abortCause === 'deadline' ? "The turn's time limit was reached" : 'The turn was aborted';
+  return errorOutcome(
+    started
+      ? `${why} while this call was running: its effects may have happened in part.`
+      : `${why} before this call started: it was not run.`,
+  );
+}
+
+/**
+ * Reads, checks and prepares the calls of a reply, one after the other in provider order. Never rejects but for the end
+ * of the turn's grace.
+ */
+export async function planToolCalls(
+  scope: TurnScope,
+  step: ToolStep,
+  calls: readonly ToolCallPart[],
+): Promise<readonly PlannedCall[]> {
+  const siblings = calls.map(({ id, name, inputText }) => ({ toolCallId: id, name, inputText }));
+  const planned: PlannedCall[] = [];
+  for (const call of calls) {
+    const tool = step.tools.get(call.name);
+    const read = tool === undefined ? undefined : await scope.settle(parseToolInput(tool, call.inputText));
+    planned.push(await prepare(scope, step, { tools: step.tools, call, tool, siblings }, read));
+  }
+  return planned;
+}
+
+/** Plans the calls of an open step again: what is recorded of them stands, what never started is looked at anew. */
+export async function replanToolCalls(
+  scope: TurnScope,
+  step: ToolStep,
+  calls: readonly OpenCall[],
+): Promise<readonly PlannedCall[]> {
+  const siblings = calls.map(({ toolCallId, name, inputText }) => ({ toolCallId, name, inputText }));
+  const planned: PlannedCall[] = [];
+  for (const prior of calls) {
+    const { toolCallId, name, inputText, input, sameAs } = prior;
+    const call: ToolCallPart = { type: 'tool_call', id: toolCallId, name, inputText, ...(input !== undefined && { input }) };
+    const tool = step.tools.get(name);
+    if (sameAs !== undefined) {
+      const plan: CallPlan = { kind: 'share', toolCallId: sameAs };
+      planned.push({ call, tool, input, description: prior.description, plan, held: false, prior });
+      continue;
+    }
+    const known = prior.held === true ? undefined : input;
+    const read = tool && (await scope.settle(known === undefined ? parseToolInput(tool, inputText) : checkToolInput(tool, known)));
+    const seen = { tools: step.tools, call, tool, siblings };
+    const next = prior.held === true || tool === undefined ? await prepare(scope, step, seen, read) : conclude(seen, read);
+    planned.push({ ...next, prior });
+  }
+  return planned;
+}
+
+interface SeenCall {
+  readonly tools: ToolTable;
+  readonly call: ToolCallPart;
+  readonly tool: AnyTool | undefined;
+  readonly siblings: readonly HookSibling[];
+}
+
+function hookCall(seen: SeenCall, input: JsonValue | undefined): HookCall {
+  const { call, tool, siblings } = seen;
+  return { toolCallId: call.id, name: call.name, inputText: call.inputText, input, tool, siblings };
+}
+
+/** Asks the prepare hooks about a call that can be read, or whose tool does not exist: a host may word that. */
+async function prepare(
+  scope: TurnScope,
+  step: ToolStep,
+  seen: SeenCall,
+  read: ToolInputResult | undefined,
+): Promise<PlannedCall> {
+  let current = read;
+  if (current?.ok === false) return conclude(seen, current);
+  for (const hook of scope.hooks) {
+    if (hook.prepareToolCall === undefined) continue;
+    if (scope.isAborted) break;
+    try {
+      const asked = hook.prepareToolCall(step.context, hookCall(seen, current?.input));
+      const decision: PrepareDecision | undefined | void = await scope.settle(asked);
+      if (decision === undefined) continue;
+      if (decision.action === 'rewrite') {
+        if (seen.tool === undefined) continue;
+        current = await scope.settle(checkToolInput(seen.tool, decision.input));
+        if (!current.ok) return conclude(seen, current);
+        continue;
+      }
+      const plan: CallPlan =
+        decision.action === 'same_as'
+          ? sharePlan(seen, decision.toolCallId)
+          : decision.action === 'block'
+            ? { kind: 'settle', outcome: errorOutcome(decision.reason) }
+            : { kind: 'settle', outcome: toToolOutcome(decision.result, `Hook "${hook.name}"`) };
+      return { ...conclude(seen, current), plan, held: plan.kind === 'settle' };
+    } catch (error) {
+      if (scope.isAborted) break;
+      scope.hookFailed(hook, 'prepareToolCall', error);
+      const outcome = errorOutcome(`The call was not run: hook "${hook.name}" failed: ${messageOf(error)}`);
+      return { ...conclude(seen, current), plan: { kind: 'settle', outcome }, held: true };
+    }
+  }
+  if (scope.isAborted) return { ...conclude(seen, current), plan: { kind: 'settle', outcome: abortOutcome(scope, false) } };
+  return conclude(seen, current);
+}
+
+function sharePlan(seen: SeenCall, toolCallId: string): CallPlan {
+  const own = seen.siblings.findIndex((sibling) => sibling.toolCallId === seen.call.id);
+  const other = seen.siblings.findIndex((sibling) => sibling.toolCallId === toolCallId);
+  if (other === -1 || other >= own) return notExecuted('a hook named a call as its equal that does not stand before it');
+  return { kind: 'share', toolCallId };
+}
+
+/** What a call that no hook held comes to: the tool says what it would do and what it touches. */
+function conclude(seen: SeenCall, read: ToolInputResult | undefined): PlannedCall {
+  const { call, tool, tools } = seen;
+  const base = { call, tool, input: read?.input, description: undefined, held: false };
+  if (tool === undefined || read === undefined) {
+    const text = unknownToolMessage(call.name, tools);
+    return { ...base, plan: { kind: 'settle', outcome: errorOutcome(text) } };
+  }
+  if (!read.ok) return { ...base, plan: { kind: 'settle', outcome: errorOutcome(read.message) } };
+  try {
+    const description = tool.describe?.(read.parsed);
+    return { ...base, description, plan: { kind: 'run', parsed: read.parsed, accesses: accessesOf(tool, read.parsed) } };
+  } catch (error) {
+    const outcome = errorOutcome(`The call was not run: the tool could not say what it does: ${messageOf(error)}`);
+    return { ...base, plan: { kind: 'settle', outcome } };
+  }
+}
+
+function accessesOf(tool: AnyTool, parsed: unknown): readonly ToolAccess[] {
+  if (tool.accesses !== undefined) return tool.accesses(parsed);
+  return tool.readOnly === true ? ToolAccesses.readAll() : ToolAccesses.all();
+}
+
+/** A running batch, for whoever controls the turn. */
+export interface ToolBatch {
+  /** Runs the calls. Rejects if the recorder fails or the turn's grace is over. */
+  run(): Promise<BatchOutcome>;
+  /** Closes all calls that have not started as skipped. */
+  skipPendingCalls(): void;
+  /** Cancels one call. @returns False if it is not waiting or running. */
+  cancelToolCall(toolCallId: string): boolean;
+}
+
+/** Makes the batch of a step's calls. */
+export function createToolBatch(scope: TurnScope, step: ToolStep, calls: readonly PlannedCall[]): ToolBatch {
+  return new Batch(scope, step, calls);
+}
+
+/** Runs planned calls to their results: a batch without a handle. */
+export function runToolCalls(scope: TurnScope, step: ToolStep, calls: readonly PlannedCall[]): Promise<BatchOutcome> {
+  return createToolBatch(scope, step, calls).run();
+}
+
+type CallState = 'new' | 'authorizing' | 'waiting' | 'running' | 'finishing' | 'finished' | 'suspended';
+
+/** A call on its way. Also what its tool is given. */
+class CallRun implements ToolContext {
+  readonly planned: PlannedCall;
+  readonly index: number;
+  state: CallState = 'new';
+  input: JsonValue | undefined;
+  result: RecordedToolResult | undefined;
+  suspended: SuspendedCall | undefined;
+  ticket: SchedulerTicket | undefined;
+  /** Its arguments were changed after they were recorded. */
+  edited = false;
+  /** Cancelled while nothing could be done about it yet. */
+  cancelled: ToolOutcome | undefined;
+  /** Ends the wait that the call is in. */
+  interrupt: ((outcome: ToolOutcome) => void) | undefined;
+  readonly resumed: ToolContext['resumed'];
+  readonly #batch: Batch;
+  #controller: AbortController | undefined;
+  #abortReason: { readonly reason: unknown } | undefined;
+
+  constructor(batch: Batch, planned: PlannedCall, index: number) {
+    this.#batch = batch;
+    this.planned = planned;
+    this.index = index;
+    this.input = planned.input;
+    this.resumed = planned.prior?.resumed;
+  }
+
+  get turnId(): string {
+    return this.#batch.scope.turnId;
+  }
+  get step(): number {
+    return this.#batch.step.step;
+  }
+  get toolCallId(): string {
+    return this.planned.call.id;
+  }
+  get idempotencyKey(): string {
+    return `${this.turnId}.${this.toolCallId}`;
+  }
+  get inputText(): string {
+    return this.planned.call.inputText;
+  }
+  get llm(): LLM {
+    return this.#batch.step.llm;
+  }
+  get host(): unknown {
+    return this.#batch.scope.host;
+  }
+  get runtime(): TurnScope['runtime'] {
+    return this.#batch.scope.runtime;
+  }
+
+  /** Made when it is first asked for: most tools never do. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#abortReason !== undefined) this.#controller.abort(this.#abortReason.reason);
+    }
+    return this.#controller.signal;
+  }
+
+  abort(reason: unknown): void {
+    if (this.#abortReason !== undefined) return;
+    this.#abortReason = { reason };
+    this.#controller?.abort(reason);
+  }
+
+  get isAborted(): boolean {
+    return this.#abortReason !== undefined;
+  }
+
+  progress(update: ToolUpdate): void {
+    if (this.state === 'running') this.#batch.progress(this, update);
+  }
+
+  forward(event: ChildEvent): void {
+    if (this.state === 'running') this.#batch.scope.forward(this.toolCallId, event);
+  }
+
+  async recordUsage(usage: Usage, modelId: string): Promise<void> {
+    const { step, stepId } = this.#batch.step;
+    try {
+      await this.#batch.scope.recordUsage(usage, { modelId, purpose: 'child', step, stepId });
+    } catch {
+      // A recorder that fails ends the turn by itself; a tool has nothing to do about it.
+    }
+  }
+}
+
+class Batch implements ToolBatch {
+  readonly scope: TurnScope;
+  readonly step: ToolStep;
+  readonly #runs: readonly CallRun[];
+  readonly #scheduler: ToolScheduler;
+  readonly #siblings: readonly HookSibling[];
+  readonly #followers = new Map<string, CallRun[]>();
+  readonly #done: Promise<void>;
+  #finishWaiting: () => void = () => undefined;
+  /** Calls that are doing something, rather than waiting for others. */
+  #busy = 0;
+  #flushed = 0;
+  #flushing = false;
+  #stoppedBy: CallRun | undefined;
+  #failure: { readonly error: unknown } | undefined;
+
+  constructor(scope: TurnScope, step: ToolStep, calls: readonly PlannedCall[]) {
+    this.scope = scope;
+    this.step = step;
+    this.#runs = calls.map((planned, index) => new CallRun(this, planned, index));
+    this.#siblings = calls.map(({ call: { id, name, inputText } }) => ({ toolCallId: id, name, inputText }));
+    this.#scheduler = createToolScheduler(scope.maxParallelTools);
+    this.#done = new Promise((resolve) => {
+      this.#finishWaiting = resolve;
+    });
+  }
+
+  async run(): Promise<BatchOutcome> {
+    const stopWatching = this.scope.onAbort(() => {
+      this.#abortAll();
+    });
+    this.#busy += 1;
+    for (const run of this.#runs) this.#place(run);
+    for (const run of this.#runs) void this.#drive(run);
+    this.#pause();
+    await this.#done;
+    stopWatching();
+    if (this.#failure !== undefined) throw this.#failure.error;
+    await this.#flush();
+    return {
+      results: this.#runs.flatMap((run) => (run.result === undefined ? [] : [finishedCall(run, run.result)])),
+      stoppedBy: this.#stoppedBy?.planned.call.name,
+      suspended: this.#runs.flatMap((run) => run.suspended ?? []),
+    };
+  }
+
+  /** Gives a call its place in the schedule, in provider order, before any of them moves. */
+  #place(run: CallRun): void {
+    const { plan, prior } = run.planned;
+    if (prior?.result !== undefined) {
+      run.result = prior.result;
+      run.state = 'finished';
+      if (prior.stopTurn === true) this.#stoppedBy ??= run;
+    } else if (plan.kind === 'run') {
+      run.ticket = this.#scheduler.add(plan.accesses);
+    }
+  }
+
+  /** One call, from its plan to its result. */
+  async #drive(run: CallRun): Promise<void> {
+    if (run.state === 'finished') return;
+    this.#busy += 1;
+    try {
+      const { plan } = run.planned;
+      if (plan.kind === 'share') this.#share(run, plan.toolCallId);
+      else if (plan.kind === 'settle') await this.#finish(run, plan.outcome);
+      else {
+        const outcome = await this.#perform(run, plan.parsed);
+        if (outcome !== undefined) await this.#finish(run, outcome);
+      }
+    } catch (error) {
+      this.#fail(error);
+    } finally {
+      this.#pause();
+    }
+  }
+
+  /** Nothing of the loop's own can go on: the turn is over. What runs is stopped. */
+  #fail(error: unknown): void {
+    this.#failure ??= { error };
+    this.scope.abort('failure', error);
+    this.#abortAll();
+  }
+
+  /** A call has nothing to do for now; once none has, the batch is over. */
+  #pause(): void {
+    this.#busy -= 1;
+    if (this.#busy === 0) this.#finishWaiting();
+  }
+
+  /** Waits for others: `begin` gets the function that ends the wait. */
+  async #wait<Value>(begin: (wake: (value: Value) => void) => void): Promise<Value> {
+    let waiting = true;
+    const value = await new Promise<Value>((resolve) => {
+      begin((woken) => {
+        if (waiting) this.#busy += 1;
+        waiting = false;
+        resolve(woken);
+      });
+      if (waiting) this.#pause();
+      else this.#busy -= 1;
+    });
+    return value;
+  }
+
+  /** Authorises and runs a call; undefined if it suspended. */
+  async #perform(run: CallRun, parsed: unknown): Promise<ToolOutcome | undefined> {
+    const { prior } = run.planned;
+    const tool = run.planned.tool;
+    if (tool === undefined) return errorOutcome(unknownToolMessage(run.planned.call.name, this.step.tools));
+    const before = this.#skipReason(run);
+    if (before !== undefined) return before;
+    if (prior?.suspended !== undefined) return this.#suspend(run, prior.suspended);
+    if (prior?.started === true && replayOf(tool) === 'never') return errorOutcome(UNKNOWN_OUTCOME);
+    const permitted = await this.#authorize(run, tool, parsed);
+    if (permitted === undefined || 'outcome' in permitted) return permitted?.outcome;
+    const early = this.#skipReason(run);
+    if (early !== undefined) return early;
+    run.state = 'waiting';
+    const skipped = await this.#wait<ToolOutcome | undefined>((wake) => {
+      run.interrupt = (outcome) => {
+        run.state = 'finishing';
+        wake(outcome);
+      };
+      run.ticket?.ready(() => {
+        if (run.state !== 'waiting') return;
+        run.state = 'running';
+        wake(undefined);
+      });
+    });
+    run.interrupt = undefined;
+    return skipped ?? (await this.#execute(run, tool, permitted.parsed));
+  }
+
+  /** Why a call that has not started is not to start any more. */
+  #skipReason(run: CallRun): ToolOutcome | undefined {
+    if (run.cancelled !== undefined) return run.cancelled;
+    if (this.scope.isAborted) return abortOutcome(this.scope, false);
+    if (this.#stoppedBy !== undefined && this.#stoppedBy.index < run.index) return stopOutcome(this.#stoppedBy);
+    return undefined;
+  }
+
+  /** Asks the hooks, or carries out the decision of a resume. Undefined if the call suspended. */
+  async #authorize(
+    run: CallRun,
+    tool: AnyTool,
+    parsed: unknown,
+  ): Promise<{ readonly parsed: unknown } | { readonly outcome: ToolOutcome } | undefined> {
+    const { prior } = run.planned;
+    // A call that ran before was authorised before; one that a person decided on needs no hook.
+    if (prior?.started !== undefined) return { parsed };
+    run.state = 'authorizing';
+    if (prior?.decision !== undefined) return this.#decide(run, tool, parsed, prior.decision, 'The decision');
+    let current = parsed;
+    for (const hook of this.scope.hooks) {
+      if (hook.authorizeToolCall === undefined) continue;
+      let decision: AuthorizeDecision;
+      try {
+        const call = this.#hookCall(run);
+        decision = (await this.scope.settle(hook.authorizeToolCall(this.step.context, call))) ?? { action: 'allow' };
+      } catch (error) {
+        if (this.scope.isAborted) return { outcome: abortOutcome(this.scope, false) };
+        this.scope.hookFailed(hook, 'authorizeToolCall', error);
+        return { outcome: errorOutcome(`The call was denied: hook "${hook.name}" failed: ${messageOf(error)}`) };
+      }
+      if (this.scope.isAborted) return { outcome: abortOutcome(this.scope, false) };
+      const decided = await this.#decide(run, tool, current, decision, `Hook "${hook.name}"`);
+      if (decided === undefined || 'outcome' in decided) return decided;
+      current = decided.parsed;
+    }
+    return { parsed: current };
+  }
+
+  async #decide(
+    run: CallRun,
+    tool: AnyTool,
+    parsed: unknown,
+    decision: AuthorizeDecision,
+    from: string,
+  ): Promise<{ readonly parsed: unknown } | { readonly outcome: ToolOutcome } | undefined> {
+    switch (decision.action) {
+      case 'allow':
+        return { parsed };
+      case 'deny':
+        return { outcome: errorOutcome(decision.reason ?? 'The user denied this call: it was not run.') };
+      case 'answer':
+        return { outcome: toToolOutcome(decision.result, from) };
+      case 'suspend':
+        return this.#suspend(run, { toolCallId: run.toolCallId, pending: [this.#pendingCall(run, decision.reason)] });
+      case 'edit': {
+        const read = await this.scope.settle(checkToolInput(tool, decision.input));
+        if (!read.ok) return { outcome: errorOutcome(read.message) };
+        run.input = read.input;
+        run.edited = true;
+        run.ticket?.reclaim(accessesOf(tool, read.parsed));
+        return { parsed: read.parsed };
+      }
+      default:
+        decision satisfies never;
+        return { outcome: errorOutcome(`The call was denied: ${from} gave a decision that does not exist.`) };
+    }
+  }
+
+  #pendingCall(run: CallRun, reason: string | undefined): SuspendedCall['pending'][number] {
+    const { call, description } = run.planned;
+    return {
+      toolCallId: call.id,
+      name: call.name,
+      input: run.input ?? {},
+      ...(description !== undefined && { description }),
+      ...(reason !== undefined && { reason }),
+      step: this.step.step,
+      agentPath: [],
+    };
+  }
+
+  #suspend(run: CallRun, suspended: SuspendedCall): undefined {
+    run.state = 'suspended';
+    run.suspended = suspended;
+    run.interrupt = (outcome) => {
+      // Nothing waits for it any more: the turn was aborted, or the call cancelled or skipped.
+      this.#busy += 1;
+      run.suspended = undefined;
+      void this.#finish(run, outcome).catch((error: unknown) => {
+        this.#fail(error);
+      }).finally(() => {
+        this.#pause();
+      });
+    };
+    run.ticket?.park();
+    return undefined;
+  }
+
+  /** Runs the tool; undefined if it suspended. */
+  async #execute(run: CallRun, tool: AnyTool, parsed: unknown): Promise<ToolOutcome | undefined> {
+    const { step, stepId } = this.step;
+    const { toolCallId } = run;
+    if (run.edited || replayOf(tool) !== 'safe') {
+      const input = run.edited ? { input: run.input ?? {} } : {};
+      await this.scope.record({ type: 'tool.start', step, stepId, toolCallId, ...input });
+    }
+    const late = this.#skipReason(run);
+    if (late !== undefined) return late;
+    let returned: unknown;
+    try {
+      const running: unknown = tool.execute(parsed, run);
+      returned = isThenable(running) ? await this.#watch(run, tool, running) : running;
+    } catch (error) {
+      if (error instanceof Interrupted) return error.outcome;
+      if (this.scope.isAborted) return abortOutcome(this.scope, true);
+      return run.isAborted ? errorOutcome(CANCELLED) : { result: failureResult(error), stopTurn: false };
+    }
+    if (!isSuspension(returned)) return toToolOutcome(returned, `Tool "${tool.name}"`);
+    if (this.scope.isAborted) return abortOutcome(this.scope, true);
+    const { pending = [], state } = returned;
+    const below = pending.map((one) => ({ ...one, agentPath: [toolCallId, ...one.agentPath] }));
+    return this.#suspend(run, {
+      toolCallId,
+      pending: below.length > 0 ? below : [this.#pendingCall(run, undefined)],
+      state,
+    });
+  }
+
+  /** Waits for a tool, for its time limit, and for the end of the grace after an abort or a cancel. */
+  async #watch(run: CallRun, tool: AnyTool, running: PromiseLike<unknown>): Promise<unknown> {
+    const { runtime } = this.scope;
+    let cancelTimer: (() => void) | undefined;
+    let stopWatching: (() => void) | undefined;
+    try {
+      return await new Promise<unknown>((resolve, reject) => {
+        const end = (outcome: ToolOutcome): void => {
+          reject(new Interrupted(outcome));
+        };
+        run.interrupt = end;
+        const { timeoutMs } = tool;
+        if (timeoutMs !== undefined) {
+          cancelTimer = runtime.setTimer(timeoutMs, () => {
+            const message = `The tool took longer than its time limit of ${timeoutMs} ms (timeout).`;
+            run.abort(new TurnloopError('tool_timeout', message));
+            end(errorOutcome(`${message} It was stopped: its effects may have happened in part.`));
+          });
+        }
+        stopWatching = this.scope.onWorkOver(() => {
+          end(abortOutcome(this.scope, true));
+        });
+        running.then(resolve, reject);
+      });
+    } finally {
+      cancelTimer?.();
+      stopWatching?.();
+      run.interrupt = undefined;
+    }
+  }
+
+  /** The hooks' last look, then the records. */
+  async #finish(run: CallRun, outcome: ToolOutcome): Promise<void> {
+    run.state = 'finishing';
+    run.interrupt = undefined;
+    const { result, stopTurn } = await this.#finalize(run, outcome);
+    await this.#conclude(run, result, stopTurn);
+  }
+
+  async #conclude(run: CallRun, result: RecordedToolResult, stopTurn: boolean): Promise<void> {
+    const { step, stepId } = this.step;
+    const stop = stopTurn ? { stopTurn } : {};
+    await this.scope.record({ type: 'tool.finished', step, stepId, toolCallId: run.toolCallId, result, ...stop });
+    run.result = result;
+    run.state = 'finished';
+    if (stopTurn) this.#stop(run);
+    run.ticket?.release();
+    for (const follower of this.#followers.get(run.toolCallId) ?? []) this.#wakeFollower(follower, result);
+    this.#followers.delete(run.toolCallId);
+    await this.#flush();
+  }
+
+  async #finalize(run: CallRun, outcome: ToolOutcome): Promise<ToolOutcome> {
+    let current = outcome;
+    for (const hook of this.scope.hooks) {
+      if (hook.finalizeToolResult === undefined) continue;
+      try {
+        const call = this.#hookCall(run);
+        const replaced = await this.scope.settle(hook.finalizeToolResult(this.step.context, call, current.result));
+        if (replaced === undefined) continue;
+        const next = toToolOutcome(replaced, `Hook "${hook.name}"`);
+        current = { result: next.result, stopTurn: next.stopTurn || (current.stopTurn && next.result.isError !== true) };
+      } catch (error) {
+        this.scope.hookFailed(hook, 'finalizeToolResult', error);
+        return errorOutcome(`The call is over, but its result is withheld: hook "${hook.name}" failed to look at it.`);
+      }
+    }
+    return current;
+  }
+
+  /** Records the results that are next in provider order. */
+  async #flush(): Promise<void> {
+    if (this.#flushing) return;
+    this.#flushing = true;
+    const { step, stepId } = this.step;
+    try {
+      for (let run = this.#runs[this.#flushed]; run?.result !== undefined; run = this.#runs[this.#flushed]) {
+        this.#flushed += 1;
+        if (run.planned.prior?.settled === true) continue;
+        const { toolCallId, result } = run;
+        await this.scope.record({ type: 'tool.result', step, stepId, toolCallId, name: run.planned.call.name, result });
+      }
+    } finally {
+      this.#flushing = false;
+    }
+  }
+
+  #share(run: CallRun, toolCallId: string): void {
+    run.state = 'waiting';
+    const original = this.#runs.find((other) => other.toolCallId === toolCallId);
+    if (original?.result !== undefined) {
+      this.#wakeFollower(run, original.result);
+      return;
+    }
+    const followers = this.#followers.get(toolCallId);
+    if (followers === undefined) this.#followers.set(toolCallId, [run]);
+    else followers.push(run);
+  }
+
+  #wakeFollower(run: CallRun, result: RecordedToolResult): void {
+    if (run.state !== 'waiting') return;
+    run.state = 'finishing';
+    this.#busy += 1;
+    void this.#conclude(run, result, false)
+      .catch((error: unknown) => {
+        this.#fail(error);
+      })
+      .finally(() => {
+        this.#pause();
+      });
+  }
+
+  #stop(by: CallRun): void {
+    this.#stoppedBy ??= by;
+    this.#skip((run) => run.index > by.index, () => stopOutcome(by));
+  }
+
+  /** Ends calls that have not started. */
+  #skip(which: (run: CallRun) => boolean, outcome: (run: CallRun) => ToolOutcome): void {
+    for (const run of this.#runs) {
+      if (!which(run)) continue;
+      if (run.state === 'authorizing' || run.state === 'new') run.cancelled ??= outcome(run);
+      else if (run.state === 'waiting' || run.state === 'suspended') run.interrupt?.(outcome(run));
+    }
+  }
+
+  skipPendingCalls(): void {
+    this.#skip(() => true, () => errorOutcome(STEERED));
+  }
+
+  cancelToolCall(toolCallId: string): boolean {
+    const run = this.#runs.find((other) => other.toolCallId === toolCallId);
+    if (run === undefined || run.state === 'finishing' || run.state === 'finished') return false;
+    if (run.state !== 'running') {
+      this.#skip((other) => other === run, () => errorOutcome(CANCELLED));
+      return true;
+    }
+    run.abort(userCancel('The user cancelled this call.'));
+    // A tool that does not mind its signal is not waited for longer than an aborted turn would.
+    const cancelTimer = this.scope.runtime.setTimer(this.scope.graceMs, () => {
+      run.interrupt?.(errorOutcome(CANCELLED));
+    });
+    void this.#done.then(cancelTimer);
+    return true;
+  }
+
+  #abortAll(): void {
+    for (const run of this.#runs) run.abort(this.scope.signal.reason);
+    this.#skip(
+      (run) => run.state !== 'new',
+      (run) => abortOutcome(this.scope, run.suspended?.state !== undefined),
+    );
+  }
+
+  progress(run: CallRun, update: ToolUpdate): void {
+    let current: ToolUpdate = update;
+    for (const hook of this.scope.hooks) {
+      if (hook.finalizeProgress === undefined) continue;
+      const next = this.#finalizeProgress(hook, run, current);
+      if (next === null) return;
+      current = next;
+    }
+    const { step, stepId } = this.step;
+    this.scope.emit({ type: 'tool.progress', step, stepId, toolCallId: run.toolCallId, update: current });
+  }
+
+  #finalizeProgress(hook: Hook, run: CallRun, update: ToolUpdate): ToolUpdate | null {
+    try {
+      const next = hook.finalizeProgress?.(this.#hookCall(run), update);
+      return next === undefined ? update : next;
+    } catch (error) {
+      this.scope.hookFailed(hook, 'finalizeProgress', error);
+      return null;
+    }
+  }
+
+  #hookCall(run: CallRun): HookCall {
+    const { call, tool, description, plan } = run.planned;
+    return {
+      toolCallId: call.id,
+      name: call.name,
+      inputText: call.inputText,
+      input: run.input,
+      tool,
+      ...(description !== undefined && { description }),
+      ...(plan.kind === 'run' && { accesses: plan.accesses }),
+      siblings: this.#siblings,
+    };
+  }
+}
+
+/** Carries the outcome of a call whose tool is not waited for any more. */
+class Interrupted extends Error {
+  readonly outcome: ToolOutcome;
+
+  constructor(outcome: ToolOutcome) {
+    super('The tool is not waited for any more.');
+    this.outcome = outcome;
+  }
+}
+
+function stopOutcome(by: CallRun): ToolOutcome {
+  return errorOutcome(`Skipped: the tool "${by.planned.call.name}" ended the turn before this call started, so it was not run.`);
+}
+
+function finishedCall(run: CallRun, result: RecordedToolResult): FinishedCall {
+  const { id, name, inputText } = run.planned.call;
+  return { toolCallId: id, name, inputText, input: run.input, result };
+}

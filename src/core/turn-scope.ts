@@ -1,0 +1,396 @@
+/**
+ * Turn scope: what all parts of a running turn share. Its identity, its way out for events, its tokens, and its end.
+ *
+ * - E1 Every wait for something foreign (model, tool, hook, recorder) goes through `bound`, so that after an abort the
+ *   turn settles within its grace whatever they do. Three quarters of the grace are theirs, the rest is for the records.
+ * - E2 The first abort wins. After `close` nothing is recorded or emitted, and no timer or listener is left.
+ * - E3 Recorded events go out one after the other, in the order of the calls to `record`.
+ * - E4 After the recorder failed once nothing more is recorded: nothing is claimed that may not be true.
+ */
+import { isUserCancel, messageOf, TurnloopError } from './errors.ts';
+import { isThenable } from './event-dispatcher.ts';
+import type { DispatchEvent, ForwardedEvent, LiveEvent, LoopEvent, RecordedEvent, TextDeltaEvent, ThinkingDeltaEvent, ToolCallDeltaEvent, UsagePurpose } from './events.ts';
+import type { Hook, HookContext, HookRecord } from './hooks.ts';
+import type { JsonObject } from './json.ts';
+import type { LLM, LLMScope, Notice } from './llm.ts';
+import type { Message } from './message.ts';
+import { systemRuntime, type Runtime } from './runtime.ts';
+import type { ChildEvent } from './tool.ts';
+import { addUsage, NO_USAGE, toUsage, type Usage } from './usage.ts';
+
+/** Where an abort came from; `failure` is the loop's own, such as a recorder that failed. */
+export type AbortCause = 'signal' | 'control' | 'deadline' | 'failure';
+
+/** Options of {@link createTurnScope}. */
+export interface TurnScopeOptions {
+  /** Takes every event of the turn. */
+  readonly dispatchEvent: DispatchEvent;
+  /** Gives the history, for hooks and requests. */
+  readonly buildMessages: () => Promise<readonly Message[]> | readonly Message[];
+  /** @defaultValue one from the runtime */
+  readonly turnId?: string | undefined;
+  /** @defaultValue none */
+  readonly hooks?: readonly Hook[] | undefined;
+  /** @defaultValue the system's */
+  readonly runtime?: Runtime | undefined;
+  /** Handed to tools and hooks untouched. */
+  readonly host?: unknown;
+  /** JSON on every event of the turn. */
+  readonly metadata?: JsonObject | undefined;
+  /** Aborts the turn. */
+  readonly signal?: AbortSignal | undefined;
+  /** Aborts the turn after so many milliseconds. @defaultValue none */
+  readonly deadlineMs?: number | undefined;
+  /** How long an aborted turn may take to settle, in milliseconds. @defaultValue 2000: enough for a child process to end */
+  readonly graceMs?: number | undefined;
+  /** Most tool calls at once. @defaultValue 8 */
+  readonly maxParallelTools?: number | undefined;
+}
+
+/** Grace of an aborted turn, in milliseconds. */
+export const DEFAULT_GRACE_MS = 2000;
+/** Tool calls at once. */
+export const DEFAULT_MAX_PARALLEL_TOOLS = 8;
+/** Share of the grace that models, tools and hooks get; the records get the rest. */
+const WORK_SHARE = 0.75;
+
+/** Thrown inside the loop when waiting is over: the turn was aborted and its grace has passed. */
+class GraceOver extends Error {
+  override readonly name: string = 'GraceOver';
+}
+
+/** Makes the scope of one turn. Call `close` when the turn is over. */
+export function createTurnScope(options: TurnScopeOptions): TurnScope {
+  return new TurnScope(options);
+}
+
+/** Type of an event before the scope puts turn, time and metadata on it. */
+export type Unstamped<Event> = Event extends unknown ? Omit<Event, 'turnId' | 'at' | 'metadata'> : never;
+
+/** What all parts of a running turn share. Made by {@link createTurnScope}. */
+export class TurnScope {
+  /** The turn. */
+  readonly turnId: string;
+  /** Clock, timers, ids and randomness. */
+  readonly runtime: Runtime;
+  /** The host's own value. */
+  readonly host: unknown;
+  /** Hooks in list order. */
+  readonly hooks: readonly Hook[];
+  /** Most tool calls at once. */
+  readonly maxParallelTools: number;
+  /** Milliseconds that an aborted turn may take. */
+  readonly graceMs: number;
+  /** Tokens spent so far. */
+  usage: Usage = NO_USAGE;
+  /** Tokens by model, in order of first use. */
+  readonly usageByModel: Map<string, Usage> = new Map<string, Usage>();
+  /** Why the turn was aborted; undefined while it was not. */
+  abortCause: AbortCause | undefined;
+  /** What the recorder failed with. */
+  recorderError: TurnloopError | undefined;
+
+  readonly #dispatch: DispatchEvent;
+  readonly #buildMessages: TurnScopeOptions['buildMessages'];
+  readonly #metadata: JsonObject | undefined;
+  readonly #controller = new AbortController();
+  readonly #onAbort = new Set<() => void>();
+  readonly #workers = new Set<(reason: Error) => void>();
+  readonly #records = new Set<(reason: Error) => void>();
+  readonly #cleanups: (() => void)[] = [];
+  #recordTail: Promise<void> | undefined;
+  #workOver = false;
+  #recordsOver = false;
+  #closed = false;
+
+  constructor(options: TurnScopeOptions) {
+    this.runtime = options.runtime ?? systemRuntime;
+    this.turnId = options.turnId ?? this.runtime.createId('turn');
+    this.hooks = options.hooks ?? [];
+    this.host = options.host;
+    this.graceMs = options.graceMs ?? DEFAULT_GRACE_MS;
+    this.maxParallelTools = options.maxParallelTools ?? DEFAULT_MAX_PARALLEL_TOOLS;
+    this.#dispatch = options.dispatchEvent;
+    this.#buildMessages = options.buildMessages;
+    this.#metadata = options.metadata;
+    this.#watchSignal(options.signal);
+    if (options.deadlineMs !== undefined) {
+      const { deadlineMs } = options;
+      const cancel = this.runtime.setTimer(deadlineMs, () => {
+        this.abort('deadline', new TurnloopError('deadline', `The turn's time limit of ${deadlineMs} ms was reached.`));
+      });
+      this.#cleanups.push(cancel);
+    }
+  }
+
+  /** Aborts with the turn, and with it only. */
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** True once the turn was aborted, for whatever cause. */
+  get isAborted(): boolean {
+    return this.abortCause !== undefined;
+  }
+
+  /** True if a person cancelled the turn. */
+  get isUserCancel(): boolean {
+    return this.isAborted && isUserCancel(this.signal.reason);
+  }
+
+  #watchSignal(signal: AbortSignal | undefined): void {
+    if (signal === undefined) return;
+    const onAbort = (): void => {
+      this.abort('signal', signal.reason);
+    };
+    if (signal.aborted) onAbort();
+    else {
+      signal.addEventListener('abort', onAbort, { once: true });
+      this.#cleanups.push(() => {
+        signal.removeEventListener('abort', onAbort);
+      });
+    }
+  }
+
+  /** Aborts the turn; only the first abort counts. */
+  abort(cause: AbortCause, reason: unknown): void {
+    if (this.isAborted || this.#closed) return;
+    this.abortCause = cause;
+    this.#startGrace();
+    this.#controller.abort(reason ?? new TurnloopError('abort', 'The turn was aborted.'));
+    for (const callback of [...this.#onAbort]) callback();
+  }
+
+  #startGrace(): void {
+    const { runtime, graceMs } = this;
+    const endWork = runtime.setTimer(graceMs * WORK_SHARE, () => {
+      this.#workOver = true;
+      expire(this.#workers);
+    });
+    const endRecords = runtime.setTimer(graceMs, () => {
+      this.#recordsOver = true;
+      expire(this.#records);
+    });
+    this.#cleanups.push(endWork, endRecords);
+  }
+
+  /**
+   * Calls back when the turn is aborted; at once if it is already.
+   *
+   * @returns Takes the callback back.
+   */
+  onAbort(callback: () => void): () => void {
+    if (this.isAborted) {
+      callback();
+      return () => undefined;
+    }
+    this.#onAbort.add(callback);
+    return () => {
+      this.#onAbort.delete(callback);
+    };
+  }
+
+  /**
+   * Waits for something foreign. Rejects when the turn was aborted and the grace for foreign work has passed; what comes
+   * of it later is swallowed.
+   */
+  bound<Value>(work: PromiseLike<Value>): Promise<Value> {
+    return race(work, this.#workers, this.#workOver);
+  }
+
+  /** {@link bound} for a value that may be there already. */
+  settle<Value>(work: PromiseLike<Value> | Value): Promise<Value> | Value {
+    return isThenable(work) ? this.bound<Value>(work as PromiseLike<Value>) : (work as Value);
+  }
+
+  /** Calls back when foreign work is not waited for any more; undefined if that has happened already. */
+  onWorkOver(callback: () => void): (() => void) | undefined {
+    if (this.#workOver) return undefined;
+    this.#workers.add(callback);
+    return () => {
+      this.#workers.delete(callback);
+    };
+  }
+
+  /**
+   * Records an event: resolves once it is durable; undefined if the recorder is done already.
+   *
+   * @throws {@link index.TurnloopError | TurnloopError} `recorder_failed`, now or as a rejection, also for every event after
+   * the first that failed.
+   */
+  record(event: Unstamped<RecordedEvent>): Promise<void> | undefined {
+    if (this.#recordTail === undefined) return this.#write(event);
+    const tail = this.#recordTail.then(() => this.#write(event));
+    return this.#follow(tail);
+  }
+
+  #write(event: Unstamped<RecordedEvent>): Promise<void> | undefined {
+    if (this.recorderError !== undefined) throw this.recorderError;
+    if (this.#closed || this.#recordsOver) throw new GraceOver('The turn is over.');
+    try {
+      const recorded = this.#dispatch(this.#stamp(event));
+      if (!isThenable(recorded)) return undefined;
+      return this.#follow(
+        race(recorded, this.#records, this.#recordsOver).catch((error: unknown) => {
+          throw this.#recorderFailed(error);
+        }),
+      );
+    } catch (error) {
+      throw this.#recorderFailed(error);
+    }
+  }
+
+  /** Makes a write the one that the next has to wait for. */
+  #follow(write: Promise<void>): Promise<void> {
+    this.#recordTail = write;
+    const done = (): void => {
+      if (this.#recordTail === write) this.#recordTail = undefined;
+    };
+    write.then(done, done);
+    return write;
+  }
+
+  #recorderFailed(error: unknown): Error {
+    if (error instanceof GraceOver || error === this.recorderError) return error as Error;
+    this.recorderError = new TurnloopError('recorder_failed', `The recorder failed: ${messageOf(error)}`, { cause: error });
+    this.abort('failure', this.recorderError);
+    return this.recorderError;
+  }
+
+  /** Emits a live event. Never throws; does nothing once the turn is over. */
+  emit(event: Unstamped<LiveEvent>): void {
+    if (this.#closed) return;
+    this.#publish(this.#stamp(event));
+  }
+
+  /** Emits a fragment of a reply: {@link emit} without a second object for each. */
+  emitDelta(delta: TextDeltaEvent | ThinkingDeltaEvent | ToolCallDeltaEvent): void {
+    if (this.#closed) return;
+    this.#publish(this.#metadata === undefined ? delta : { ...delta, metadata: this.#metadata });
+  }
+
+  /** Emits an event of a sub-agent below a call of this turn. */
+  forward(toolCallId: string, event: ChildEvent): void {
+    if (this.#closed) return;
+    const agentPath = [toolCallId, ...(event.agentPath ?? [])];
+    // A child's events are events of a turn, whatever the tool says: it gets them from a turn of its own.
+    this.#publish({ ...event, agentPath } as unknown as ForwardedEvent);
+  }
+
+  #publish(event: LoopEvent): void {
+    try {
+      const returned: unknown = this.#dispatch(event);
+      if (isThenable(returned)) returned.then(undefined, () => undefined);
+    } catch {
+      // A listener that fails changes nothing (law 7); a dispatcher of ours has reported it already.
+    }
+  }
+
+  #stamp(event: Unstamped<RecordedEvent | LiveEvent>): LoopEvent {
+    const stamped = { ...event, turnId: this.turnId, at: this.runtime.now() };
+    // An event without its stamp, stamped again, is that event.
+    return (this.#metadata === undefined ? stamped : { ...stamped, metadata: this.#metadata }) as LoopEvent;
+  }
+
+  /** Records tokens and adds them to the turn's. They count even if the recorder fails. */
+  recordUsage(
+    spent: Usage,
+    about: { readonly modelId: string; readonly purpose: UsagePurpose; readonly step?: number; readonly stepId?: string },
+  ): Promise<void> | undefined {
+    const usage = toUsage(spent);
+    this.usage = addUsage(this.usage, usage);
+    this.usageByModel.set(about.modelId, addUsage(this.usageByModel.get(about.modelId) ?? NO_USAGE, usage));
+    return this.record({ type: 'usage', ...about, usage });
+  }
+
+  /** Emits a notice. */
+  notify(notice: Notice): void {
+    this.emit({ type: 'notice', name: notice.name, data: notice.data });
+  }
+
+  /** Reports a failed hook. */
+  hookFailed(hook: Hook, point: string, error: unknown): void {
+    this.notify({ name: 'hook.failed', data: { hook: hook.name, point, message: messageOf(error) } });
+  }
+
+  /** The history as the next request would have it. */
+  messages(): Promise<readonly Message[]> | readonly Message[] {
+    return this.settle(this.#buildMessages());
+  }
+
+  /** What decorators of the model get. */
+  llmScope(step: number, stepId: string): LLMScope {
+    return {
+      turnId: this.turnId,
+      step,
+      stepId,
+      runtime: this.runtime,
+      notify: (notice) => {
+        this.notify(notice);
+      },
+    };
+  }
+
+  /** What the hooks of a step get. */
+  hookContext(step: number, llm: LLM): HookContext {
+    const scope = this;
+    return {
+      turnId: this.turnId,
+      step,
+      signal: this.signal,
+      llm,
+      runtime: this.runtime,
+      host: this.host,
+      get usage() {
+        return scope.usage;
+      },
+      messages: async () => scope.messages(),
+      record: (event) => scope.recordForHook(event),
+      notify: (notice) => {
+        scope.notify(notice);
+      },
+    };
+  }
+
+  /** Records what a hook or recovery may record. One that does not wait for it leaves no unhandled rejection. */
+  recordForHook(event: HookRecord): Promise<void> {
+    const write = async (): Promise<void> => {
+      await (event.type === 'usage' ? this.recordUsage(event.usage, event) : this.record(event));
+    };
+    const written = write();
+    written.catch(() => undefined);
+    return written;
+  }
+
+  /** Ends the scope: nothing is recorded, emitted or waited for any more. */
+  close(): void {
+    this.#closed = true;
+    for (const cleanup of this.#cleanups) cleanup();
+    this.#onAbort.clear();
+    expire(this.#workers);
+    expire(this.#records);
+  }
+}
+
+function expire(waiting: Set<(reason: Error) => void>): void {
+  const over = new GraceOver('The turn was aborted and its grace is over.');
+  for (const reject of [...waiting]) reject(over);
+  waiting.clear();
+}
+
+function race<Value>(work: PromiseLike<Value>, waiting: Set<(reason: Error) => void>, over: boolean): Promise<Value> {
+  return new Promise<Value>((resolve, reject) => {
+    if (over) reject(new GraceOver('The turn was aborted and its grace is over.'));
+    else waiting.add(reject);
+    work.then(
+      (value) => {
+        waiting.delete(reject);
+        resolve(value);
+      },
+      (error: unknown) => {
+        waiting.delete(reject);
+        reject(error as Error);
+      },
+    );
+  });
+}
