@@ -1,0 +1,138 @@
+/**
+ * Answer reader: the bytes of an answer to a reply, whatever the server says they are.
+ *
+ * The first character tells a stream from a plain body, not the content type: errors come as `text/event-stream`,
+ * streams without any type, and plain answers to requests for a stream.
+ */
+import { LLMError } from '../../core/errors.ts';
+import type { LLMResponse } from '../../core/llm.ts';
+import { type ErrorContext, malformedResponse } from '../shared/errors.ts';
+import type { Answer } from '../shared/http.ts';
+import { createSseReader } from '../shared/sse.ts';
+import { concatBytes, decodeLoosely, decodeUtf8 } from '../shared/utf8.ts';
+import type { ReplyReader } from './reply-reader.ts';
+
+const END_MARK = '[DONE]';
+const HEAD_BYTES = 1024;
+const OPEN_BRACE = 123;
+const OPEN_BRACKET = 91;
+const LESS_THAN = 60;
+
+/**
+ * Reads a success answer to its end.
+ *
+ * @throws {@link index.LLMError | LLMError}, with nothing kept of the reply: the reader has it.
+ */
+export async function readAnswer(answer: Answer, reply: ReplyReader, context: ErrorContext): Promise<LLMResponse> {
+  const head: Uint8Array[] = [];
+  let start: number | undefined;
+  while (start === undefined) {
+    const chunk = await answer.nextChunk();
+    if (chunk === undefined) return reply.finish(false);
+    head.push(chunk);
+    start = firstByte(chunk);
+  }
+  if (start === LESS_THAN) throw await pageError(answer, head, context);
+  if (start === OPEN_BRACE || start === OPEN_BRACKET) return readPlain(answer, head, { reply, context });
+  return readStream(answer, head, { reply, context });
+}
+
+interface Reading {
+  readonly reply: ReplyReader;
+  readonly context: ErrorContext;
+}
+
+async function readPlain(answer: Answer, head: readonly Uint8Array[], { reply, context }: Reading): Promise<LLMResponse> {
+  const pieces = [...head];
+  for (let chunk = await answer.nextChunk(); chunk !== undefined; chunk = await answer.nextChunk()) {
+    answer.progress();
+    pieces.push(chunk);
+  }
+  const text = decodeUtf8(concatBytes(pieces)).replace(/^\ufeff/, '');
+  const body = parse(text);
+  if (body === undefined) throw malformedResponse('the answer is not valid JSON', text, context);
+  if (!reply.readBody(body)) throw malformedResponse('the answer is not a chat completion', text, context);
+  return reply.finish(true);
+}
+
+async function readStream(answer: Answer, head: readonly Uint8Array[], { reply, context }: Reading): Promise<LLMResponse> {
+  let sawEnd = false;
+  let sawEvent = false;
+  let isAtEnd = false;
+  const events = createSseReader((data, event) => {
+    if (sawEnd || answer.isOver) return;
+    sawEvent = true;
+    if (data.startsWith(END_MARK)) {
+      sawEnd = true;
+      return;
+    }
+    const chunk = parse(data);
+    if (chunk !== undefined) readChunk(chunk, event);
+    // What a cut leaves of the last event is no fault of the server's.
+    else if (data.trim() !== '' && !isAtEnd) throw malformedResponse('an event of the stream is not valid JSON', data, context);
+  });
+
+  function readChunk(chunk: unknown, event: string): void {
+    // Only servers that name their events use the name, and then the data alone may not tell.
+    const isBareError = event === 'error' && typeof chunk === 'object' && chunk !== null && !('error' in chunk);
+    reply.readChunk(isBareError ? { error: chunk } : chunk);
+  }
+
+  try {
+    for (const chunk of head) push(chunk);
+    while (!sawEnd) {
+      const chunk = await answer.nextChunk();
+      if (chunk === undefined) break;
+      push(chunk);
+    }
+  } catch (error) {
+    // The reply was complete: how the connection ended matters no more, unless the caller ended it.
+    if (!reply.isFinished || !isConnectionFailure(error)) throw error;
+  }
+  if (sawEnd) await answer.drain();
+  isAtEnd = true;
+  events.end();
+  if (!sawEvent && !isCommentOnly(head)) throw malformedResponse('the answer is no event stream', begin(head), context);
+  return reply.finish(sawEnd);
+
+  function push(chunk: Uint8Array): void {
+    const before = sawEvent;
+    sawEvent = false;
+    events.push(chunk);
+    // Once per chunk, however many events it holds.
+    if (sawEvent) answer.progress();
+    sawEvent ||= before;
+  }
+}
+
+async function pageError(answer: Answer, head: readonly Uint8Array[], context: ErrorContext): Promise<LLMError> {
+  const text = begin(head) + (head.length === 1 ? '' : await answer.readErrorText());
+  const type = answer.headers.get('content-type') ?? 'no content type';
+  return malformedResponse(`the answer is a web page (${type}), not the API's; is \`baseUrl\` right?`, text, context);
+}
+
+function isConnectionFailure(error: unknown): boolean {
+  return error instanceof LLMError && (error.kind === 'network' || error.kind === 'timeout');
+}
+
+/** The first byte that is neither white space nor part of a BOM. */
+function firstByte(chunk: Uint8Array): number | undefined {
+  return chunk.find((byte) => byte > 32 && byte !== 0xef && byte !== 0xbb && byte !== 0xbf);
+}
+
+function begin(head: readonly Uint8Array[]): string {
+  return decodeLoosely(concatBytes(head).subarray(0, HEAD_BYTES));
+}
+
+/** A stream that held only comments was a stream. */
+function isCommentOnly(head: readonly Uint8Array[]): boolean {
+  return /^(\s*:[^\r\n]*)*\s*$/.test(begin(head));
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}

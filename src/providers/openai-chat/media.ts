@@ -1,0 +1,50 @@
+/** Media: images, audio and files as this protocol's content parts, and back. */
+import { isRecord, type JsonObject } from '../../core/json.ts';
+import type { MediaPart } from '../../core/message.ts';
+
+/** Audio types by this protocol's names. */
+const AUDIO_FORMATS: ReadonlyMap<string, string> = new Map([
+  ['audio/wav', 'wav'],
+  ['audio/x-wav', 'wav'],
+  ['audio/wave', 'wav'],
+  ['audio/mpeg', 'mp3'],
+  ['audio/mp3', 'mp3'],
+]);
+
+/**
+ * A content part for media; undefined for what cannot be sent.
+ *
+ * @param accepted - `capabilities.mediaTypes`: undefined where it is not known, and then the server decides.
+ */
+export function toMediaContent(part: MediaPart, accepted: readonly string[] | undefined): JsonObject | undefined {
+  if (accepted !== undefined && !accepted.some((type) => matchesType(part.mediaType, type))) return undefined;
+  if (part.mediaType.startsWith('image/')) return { type: 'image_url', image_url: { url: part.url ?? dataUrl(part) } };
+  if (part.data === undefined) return undefined;
+  const format = AUDIO_FORMATS.get(part.mediaType);
+  if (format !== undefined) return { type: 'input_audio', input_audio: { data: part.data, format } };
+  if (part.mediaType !== 'application/pdf') return undefined;
+  return { type: 'file', file: { filename: 'document.pdf', file_data: dataUrl(part) } };
+}
+
+/** What stands in the place of media that cannot be sent. A model reads it. */
+export function mediaNote({ mediaType }: MediaPart): string {
+  return `[${mediaType} left out: this model cannot be sent it]`;
+}
+
+/** An `image_url` part of a reply; undefined if it has no address. */
+export function readMediaPart(part: Record<string, unknown>): MediaPart | undefined {
+  const image = part['image_url'];
+  const url = isRecord(image) ? image['url'] : image;
+  if (typeof url !== 'string' || url === '') return undefined;
+  const inline = /^data:([^;,]+);base64,/.exec(url);
+  if (inline === null) return { type: 'media', mediaType: 'image/*', url };
+  return { type: 'media', mediaType: inline[1] ?? 'image/*', data: url.slice(inline[0].length) };
+}
+
+function dataUrl({ mediaType, data }: MediaPart): string {
+  return `data:${mediaType};base64,${data ?? ''}`;
+}
+
+function matchesType(mediaType: string, accepted: string): boolean {
+  return accepted.endsWith('/') ? mediaType.startsWith(accepted) : mediaType === accepted;
+}

@@ -1,0 +1,170 @@
+/**
+ * Message wire: one message of a history as this protocol writes it.
+ *
+ * Text is cleaned, blank text left out, and nothing is repaired: calls and results are paired by whoever built the
+ * history.
+ */
+import { isRecord, type JsonObject, type JsonValue } from '../../core/json.ts';
+import type {
+  AssistantMessage,
+  AssistantPart,
+  MediaPart,
+  TextPart,
+  ThinkingPart,
+  ToolCallPart,
+  ToolMessage,
+  UserMessage,
+} from '../../core/message.ts';
+import { toWireName } from '../shared/tool-names.ts';
+import { cleanText, isBlank } from '../shared/wire-text.ts';
+import { mediaNote, toMediaContent } from './media.ts';
+import { isContentThinking, ownData, type ThinkingEcho, thinkingFields } from './thinking.ts';
+
+/** What messages are written for. */
+export interface WireTarget extends ThinkingEcho {
+  /** `capabilities.mediaTypes`. */
+  readonly mediaTypes: readonly string[] | undefined;
+  /** Whether thinking goes back at all. */
+  readonly keepsThinking: boolean;
+}
+
+// Models read these two.
+const NO_OUTPUT = '(no output)';
+const MEDIA_FOLLOWS = '(the output follows below, after the tool results)';
+
+/** JSON of the system prompt's message. */
+export function writeSystem(systemPrompt: string): string {
+  return JSON.stringify({ role: 'system', content: cleanText(systemPrompt) });
+}
+
+/** JSON of a user message; undefined for one that says nothing. */
+export function writeUser(message: UserMessage, { mediaTypes }: WireTarget): string | undefined {
+  const content = toContent(message.content, mediaTypes);
+  return content === undefined ? undefined : JSON.stringify({ role: 'user', content });
+}
+
+/**
+ * JSON of an assistant message; undefined for one with nothing to send.
+ *
+ * @param wireIds - The ids of its calls, in order.
+ */
+export function writeAssistant(message: AssistantMessage, wireIds: readonly string[], target: WireTarget): string | undefined {
+  const { source } = message;
+  const thinking = target.keepsThinking ? message.content.filter((part) => part.type === 'thinking') : [];
+  const calls = message.content.filter((part) => part.type === 'tool_call');
+  const content = assistantContent(message, thinking, target);
+  const fields = thinkingFields(thinking, source, target);
+  if (content === null && calls.length === 0 && Object.keys(fields).length === 0) return undefined;
+  return JSON.stringify({
+    role: 'assistant',
+    content,
+    ...cleanFields(fields),
+    ...(calls.length > 0 && { tool_calls: calls.map((call, at) => toWireCall(call, wireIds[at] ?? call.id, extraOf(call))) }),
+  });
+
+  function extraOf(call: ToolCallPart): JsonObject {
+    const { model: _model, ...extra } = ownData(call, source, target) ?? {};
+    return extra;
+  }
+}
+
+/** A tool message, and what of it the protocol only takes from a user. */
+export interface WrittenResult {
+  /** JSON of the tool message. */
+  readonly json: string;
+  /** JSON of content parts for the user message after the results, joined by commas; empty for none. */
+  readonly media: string;
+}
+
+/** JSON of a tool message. @param wireId - The id of its call. */
+export function writeTool(message: ToolMessage, wireId: string, { mediaTypes }: WireTarget): WrittenResult {
+  const texts: string[] = [];
+  const media: JsonObject[] = [];
+  for (const part of message.content) {
+    const written = part.type === 'text' ? undefined : toResultMedia(part, mediaTypes);
+    if (written !== undefined) media.push(written);
+    else texts.push(part.type === 'text' ? cleanText(part.text) : mediaNote(part));
+  }
+  const text = texts.filter((each) => !isBlank(each)).join('\n');
+  const content = text !== '' ? text : media.length > 0 ? MEDIA_FOLLOWS : NO_OUTPUT;
+  const title = { type: 'text', text: `Output of the tool ${cleanText(message.name)}:` };
+  return {
+    json: JSON.stringify({ role: 'tool', tool_call_id: wireId, content }),
+    media: media.length === 0 ? '' : [title, ...media].map((part) => JSON.stringify(part)).join(','),
+  };
+}
+
+/** Audio counts as an answer to nothing when a user seems to say it: of a tool's media, images and files only. */
+function toResultMedia(part: MediaPart, mediaTypes: readonly string[] | undefined): JsonObject | undefined {
+  return part.mediaType.startsWith('audio/') ? undefined : toMediaContent(part, mediaTypes);
+}
+
+function toContent(parts: readonly (TextPart | MediaPart)[], mediaTypes: readonly string[] | undefined): JsonValue | undefined {
+  const written: JsonObject[] = [];
+  for (const part of parts) {
+    if (part.type === 'media') written.push(toMediaContent(part, mediaTypes) ?? textContent(mediaNote(part)));
+    else if (!isBlank(cleanText(part.text))) written.push(textContent(cleanText(part.text)));
+  }
+  if (written.length === 0) return undefined;
+  const texts = written.map((part) => part['text']);
+  // Plain text as a string: not every server takes it as a list.
+  return texts.every((text) => typeof text === 'string') ? texts.join('\n\n') : written;
+}
+
+function assistantContent(
+  { content, source }: AssistantMessage,
+  thinking: readonly ThinkingPart[],
+  target: WireTarget,
+): JsonValue {
+  if (thinking.some((part) => isContentThinking(part, source, target))) return typedContent();
+  let text = '';
+  for (const part of content) text += assistantText(part);
+  return isBlank(text) ? null : text;
+
+  /** Mistral's way: thinking stands in the content, in its place. */
+  function typedContent(): JsonObject[] {
+    const parts: JsonObject[] = [];
+    for (const part of content) {
+      const partText = assistantText(part);
+      if (part.type === 'thinking' && isContentThinking(part, source, target)) {
+        parts.push({ type: 'thinking', thinking: [textContent(cleanText(part.text))] });
+      } else if (!isBlank(partText)) {
+        parts.push(textContent(partText));
+      }
+    }
+    return parts;
+  }
+}
+
+function assistantText(part: AssistantPart): string {
+  if (part.type === 'text') return cleanText(part.text);
+  return part.type === 'media' ? mediaNote(part) : '';
+}
+
+function toWireCall(call: ToolCallPart, id: string, extra: JsonObject): JsonObject {
+  return {
+    id,
+    type: 'function',
+    function: { name: toWireName(call.name), arguments: argumentText(call.inputText) },
+    ...extra,
+  };
+}
+
+/** As the model wrote it if it is an object; else what every server can parse: the result says what was wrong. */
+function argumentText(inputText: string): string {
+  try {
+    if (isRecord(JSON.parse(inputText))) return cleanText(inputText);
+  } catch {
+    // Not JSON.
+  }
+  return '{}';
+}
+
+function textContent(text: string): JsonObject {
+  return { type: 'text', text };
+}
+
+function cleanFields(fields: Record<string, JsonValue>): Record<string, JsonValue> {
+  const entries = Object.entries(fields);
+  return Object.fromEntries(entries.map(([key, value]) => [key, typeof value === 'string' ? cleanText(value) : value]));
+}

@@ -1,0 +1,313 @@
+/**
+ * Reply reader: chunks of a stream, or one whole body, to a reply.
+ *
+ * Reads every dialect alike, by what is there: unknown fields and odd chunks are passed over, an error anywhere is
+ * thrown, and only choice 0 counts. Nothing here waits or parses; work per chunk does not grow with the reply.
+ */
+import { LLMError, type PartialReplyPart } from '../../core/errors.ts';
+import { isRecord, type JsonObject, type JsonValue } from '../../core/json.ts';
+import type { LLMDelta, LLMResponse, ReplyPart, ReplyToolCall } from '../../core/llm.ts';
+import type { MediaPart } from '../../core/message.ts';
+import { NO_USAGE, type Usage } from '../../core/usage.ts';
+import { isErrorBody } from '../shared/error-body.ts';
+import { isBlank } from '../shared/wire-text.ts';
+import { failureOf, toStopReason } from './finish-reason.ts';
+import { readMediaPart } from './media.ts';
+import { addDetails, type PartialThinking, readDetailsText, readThinkingText, type ThinkingField, toThinkingPart } from './thinking.ts';
+import { createToolCallReader, type PartialCall } from './tool-call-reader.ts';
+import { findUsage, readUsage } from './usage.ts';
+
+/** What a reader needs to know of its request. */
+export interface ReplyReaderOptions {
+  /** For messages. */
+  readonly provider: string;
+  /** The model that was asked. */
+  readonly model: string;
+  /** The tool's own name for the one that it has on the wire. */
+  readonly toolName: (wireName: string) => string;
+  /** Gets the fragments. */
+  readonly onDelta: ((delta: LLMDelta) => void) | undefined;
+  /** Makes the error of an error object. */
+  readonly toError: (body: unknown) => LLMError;
+}
+
+/** Reads one reply. */
+export interface ReplyReader {
+  /** Reads a chunk of a stream. @throws {@link index.LLMError | LLMError} for an error that the server reports in it. */
+  readChunk(chunk: unknown): void;
+  /** Reads a body that was not streamed. @returns Whether it is this protocol's. */
+  readBody(body: unknown): boolean;
+  /** True once there was a finish reason: what is missing then is no part of the reply. */
+  readonly isFinished: boolean;
+  /** True once there was anything of the protocol's. */
+  readonly hasBegun: boolean;
+  /** The field in which this reply showed its thinking. */
+  readonly thinkingField: ThinkingField | undefined;
+  /** The whole reply. @param sawEnd - Whether the end mark came. @throws {@link index.LLMError | LLMError} if it is no whole reply. */
+  finish(sawEnd: boolean): LLMResponse;
+  /** What may be kept of a reply that was cut off. */
+  partial(): readonly PartialReplyPart[];
+  /** Tokens as far as the server told; undefined if it did not. */
+  readonly usage: Usage | undefined;
+}
+
+interface PartialText {
+  readonly type: 'text';
+  text: string;
+}
+
+type Item = PartialText | PartialThinking | { readonly type: 'call'; readonly call: PartialCall } | { readonly type: 'media'; readonly part: MediaPart };
+
+/** Fields of a message that come back with it: Gemini's thought signatures. */
+const EXTRA_FIELDS = ['extra_content', 'thought_signature'];
+
+/** Makes a reader for one reply. */
+export function createReplyReader({ provider, model, toolName, onDelta, toError }: ReplyReaderOptions): ReplyReader {
+  const items: Item[] = [];
+  let thinkingField: ThinkingField | undefined;
+  let finishReason: string | undefined;
+  let rawUsage: unknown;
+  let responseId: string | undefined;
+  let modelId: string | undefined;
+  let latestThinking: PartialThinking | undefined;
+  let isRefused = false;
+  let hasBegun = false;
+  const calls = createToolCallReader({ toolName, onDelta, onCall: (call) => items.push({ type: 'call', call }) });
+
+  function readChunk(chunk: unknown): void {
+    if (isErrorBody(chunk)) {
+      keepUsage(chunk);
+      throw toError(chunk);
+    }
+    if (!isRecord(chunk)) return;
+    const choice = readHead(chunk);
+    if (choice === undefined) return;
+    const { delta, message } = choice;
+    if (isRecord(delta)) readMessage(delta, false);
+    // Some servers answer a request for a stream with one event that holds a whole message.
+    else if (isRecord(message) && items.length === 0) readMessage(message, true);
+  }
+
+  function readBody(body: unknown): boolean {
+    if (isErrorBody(body)) throw toError(body);
+    if (!isRecord(body) || !Array.isArray(body['choices'])) return false;
+    const choice = readHead(body);
+    if (choice !== undefined && isRecord(choice['message'])) readMessage(choice['message'], true);
+    return true;
+  }
+
+  /** Reads what stands around the message. @returns Choice 0, if there is one. */
+  function readHead(chunk: Record<string, unknown>): Record<string, unknown> | undefined {
+    responseId ??= word(chunk['id']);
+    modelId ??= word(chunk['model']);
+    const choice = firstChoice(chunk['choices']);
+    rawUsage = findUsage(chunk, choice) ?? rawUsage;
+    if (choice === undefined) return undefined;
+    hasBegun = true;
+    if (isErrorBody(choice)) throw toError(choice);
+    finishReason = word(choice['finish_reason']) ?? finishReason;
+    return choice;
+  }
+
+  function readMessage(message: Record<string, unknown>, isWhole: boolean): void {
+    readThinking(message);
+    const { content, refusal, tool_calls: toolCalls, function_call: call, images } = message;
+    if (typeof content === 'string') addText(content);
+    else if (Array.isArray(content)) readParts(content);
+    if (typeof refusal === 'string' && refusal !== '') addRefusal(refusal);
+    if (Array.isArray(images)) readParts(images);
+    if (toolCalls !== undefined && toolCalls !== null) calls.read(toolCalls, isWhole);
+    else if (isRecord(call)) calls.read([{ index: 0, function: call }], isWhole);
+    readExtra(message);
+  }
+
+  function readThinking(message: Record<string, unknown>): void {
+    const found = readThinkingText(message);
+    if (found !== undefined) addThinking(found.text, found.field);
+    const { reasoning_details: details } = message;
+    if (!Array.isArray(details) || details.length === 0) return;
+    const text = found === undefined ? readDetailsText(details) : '';
+    if (text !== '') addThinking(text, undefined);
+    addDetails(thinkingForData(), details);
+  }
+
+  function readParts(parts: readonly unknown[]): void {
+    for (const part of parts) {
+      if (typeof part === 'string') addText(part);
+      if (!isRecord(part)) continue;
+      const { type, text, thinking, refusal } = part;
+      if (type === 'thinking') addThinking(typeof thinking === 'string' ? thinking : innerText(thinking), 'content');
+      else if (type === 'refusal' && typeof refusal === 'string') addRefusal(refusal);
+      else if ((type === 'text' || type === 'output_text') && typeof text === 'string') addText(text);
+      else if (type === 'image_url') addMedia(readMediaPart(part));
+    }
+  }
+
+  function addText(text: string): void {
+    if (text === '') return;
+    const last = items.at(-1);
+    if (last?.type === 'text') last.text += text;
+    else items.push({ type: 'text', text });
+    onDelta?.({ type: 'text', text });
+  }
+
+  function addRefusal(text: string): void {
+    isRefused = true;
+    addText(text);
+  }
+
+  function addThinking(text: string, field: ThinkingField | undefined): void {
+    if (text === '') return;
+    thinkingField ??= field;
+    const last = items.at(-1);
+    if (last?.type === 'thinking') {
+      last.text += text;
+      last.field ??= field;
+    } else {
+      openThinking(text, field);
+    }
+    onDelta?.({ type: 'thinking', text });
+  }
+
+  function addMedia(part: MediaPart | undefined): void {
+    if (part !== undefined) items.push({ type: 'media', part });
+  }
+
+  function readExtra(message: Record<string, unknown>): void {
+    for (const field of EXTRA_FIELDS) {
+      const value = message[field];
+      if (value === undefined || value === null || value === '') continue;
+      const thinking = thinkingForData();
+      // It came out of JSON.
+      thinking.extra = { ...thinking.extra, [field]: value as JsonValue };
+    }
+  }
+
+  /** Where what belongs to no text is kept: signatures may come when the thinking is over, or without any. */
+  function thinkingForData(): PartialThinking {
+    return latestThinking ?? openThinking('', undefined);
+  }
+
+  function openThinking(text: string, field: ThinkingField | undefined): PartialThinking {
+    latestThinking = { type: 'thinking', text, field, details: [], extra: undefined };
+    items.push(latestThinking);
+    return latestThinking;
+  }
+
+  function keepUsage(chunk: unknown): void {
+    if (isRecord(chunk)) rawUsage = findUsage(chunk, undefined) ?? rawUsage;
+  }
+
+  function finish(sawEnd: boolean): LLMResponse {
+    if (!sawEnd && finishReason === undefined) throw incompleteError();
+    const failure = failureOf(finishReason);
+    if (failure !== undefined) {
+      throw new LLMError({ kind: failure, code: finishReason, message: `${provider} ended the reply with "${finishReason}".` });
+    }
+    if (calls.hasNameless) {
+      const message = `${provider} sent the arguments of a tool call without the tool's name.`;
+      throw new LLMError({ kind: 'malformed_response', code: 'nameless_call', message });
+    }
+    const content = items.map((item) => toReplyPart(item, model, toolName));
+    const stopReason = toStopReason({ finishReason, hasCalls: content.some((part) => part.type === 'tool_call'), isRefused });
+    if (stopReason !== 'filtered' && stopReason !== 'max_tokens' && !content.some(isSubstance)) throw emptyError();
+    return {
+      content,
+      stopReason,
+      ...(finishReason !== undefined && { rawStopReason: finishReason }),
+      usage: rawUsage === undefined ? NO_USAGE : readUsage(rawUsage),
+      ...(responseId !== undefined && { responseId }),
+      ...(modelId !== undefined && { modelId }),
+    };
+  }
+
+  function incompleteError(): LLMError {
+    const message = `${provider} ended its answer before the reply was complete.`;
+    return new LLMError({ kind: 'network', code: 'stream_incomplete', message });
+  }
+
+  function emptyError(): LLMError {
+    const message = `${provider} sent an empty reply (finish reason: ${finishReason ?? 'none'}).`;
+    return new LLMError({ kind: 'malformed_response', code: 'empty', message });
+  }
+
+  return {
+    readChunk,
+    readBody,
+    finish,
+    get isFinished() {
+      return finishReason !== undefined;
+    },
+    get hasBegun() {
+      return hasBegun;
+    },
+    get thinkingField() {
+      return thinkingField;
+    },
+    get usage() {
+      return rawUsage === undefined ? undefined : readUsage(rawUsage);
+    },
+    partial: () => toPartial(items, model),
+  };
+}
+
+/** Text as far as it came, thinking where something followed it, and whole media; no calls. */
+function toPartial(items: readonly Item[], model: string): readonly PartialReplyPart[] {
+  const parts: PartialReplyPart[] = [];
+  for (const [at, item] of items.entries()) {
+    if (item.type === 'media') parts.push(item.part);
+    else if (item.type === 'text' && !isBlank(item.text)) parts.push({ type: 'text', text: item.text });
+    else if (item.type === 'thinking' && at < items.length - 1) parts.push(toThinkingPart(item, model));
+  }
+  return parts;
+}
+
+function toReplyPart(item: Item, model: string, toolName: (wireName: string) => string): ReplyPart {
+  switch (item.type) {
+    case 'text':
+      return { type: 'text', text: item.text };
+    case 'thinking':
+      return toThinkingPart(item, model);
+    case 'media':
+      return item.part;
+    case 'call':
+      return toReplyCall(item.call, model, toolName);
+  }
+}
+
+function toReplyCall({ id, name, inputText, extra }: PartialCall, model: string, toolName: (wireName: string) => string): ReplyToolCall {
+  const providerData: JsonObject | undefined = extra === undefined ? undefined : { model, ...extra };
+  return {
+    type: 'tool_call',
+    name: toolName(name),
+    inputText,
+    ...(id !== '' && { providerId: id }),
+    ...(providerData !== undefined && { providerData }),
+  };
+}
+
+function isSubstance(part: ReplyPart): boolean {
+  return part.type === 'text' ? !isBlank(part.text) : part.type !== 'thinking';
+}
+
+function firstChoice(choices: unknown): Record<string, unknown> | undefined {
+  if (!Array.isArray(choices)) return undefined;
+  for (const choice of choices as readonly unknown[]) {
+    if (isRecord(choice) && (choice['index'] ?? 0) === 0) return choice;
+  }
+  return undefined;
+}
+
+/** Mistral's thinking is a list of text parts. */
+function innerText(parts: unknown): string {
+  if (!Array.isArray(parts)) return '';
+  let text = '';
+  for (const part of parts as readonly unknown[]) {
+    if (isRecord(part) && typeof part['text'] === 'string') text += part['text'];
+  }
+  return text;
+}
+
+function word(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}

@@ -1,0 +1,147 @@
+/**
+ * Thinking: the fields in which servers show it, and how it goes back.
+ *
+ * - `reasoning_content` (DeepSeek, Qwen, Kimi, GLM, vLLM), `reasoning` (OpenRouter, Groq, Ollama, newer vLLM),
+ *   `reasoning_text` (Copilot), typed parts in `content` (Mistral), `reasoning_details` (OpenRouter: with signatures and
+ *   encrypted blocks). A text that comes in two fields counts once.
+ * - Which one it was is noted on the part, in `providerData`, so that the part goes back as it came, also after a save
+ *   and a load; and only to the provider and model it came from.
+ */
+import { isRecord, type JsonObject, type JsonValue } from '../../core/json.ts';
+import type { MessageSource, ThinkingPart } from '../../core/message.ts';
+
+/** The place of thinking text on the wire; `content` for typed parts within the content. */
+export type ThinkingField = 'reasoning_content' | 'reasoning' | 'reasoning_text' | 'content';
+
+const TEXT_FIELDS = ['reasoning_content', 'reasoning', 'reasoning_text'] as const;
+
+/** Thinking as far as it has come. */
+export interface PartialThinking {
+  readonly type: 'thinking';
+  text: string;
+  field: ThinkingField | undefined;
+  /** Merged `reasoning_details`, in order. */
+  readonly details: Record<string, JsonValue>[];
+  /** What Gemini attaches to the message. */
+  extra: JsonObject | undefined;
+}
+
+/** The thinking text of a delta and its field; undefined if it has none. */
+export function readThinkingText(delta: Record<string, unknown>): { text: string; field: ThinkingField } | undefined {
+  for (const field of TEXT_FIELDS) {
+    const text = delta[field];
+    if (typeof text === 'string' && text !== '') return { text, field };
+  }
+  return undefined;
+}
+
+/** The readable text of `reasoning_details`. */
+export function readDetailsText(details: readonly unknown[]): string {
+  let text = '';
+  for (const detail of details) {
+    if (!isRecord(detail)) continue;
+    const { text: piece, summary } = detail;
+    if (typeof piece === 'string') text += piece;
+    else if (typeof summary === 'string') text += summary;
+  }
+  return text;
+}
+
+/** Adds streamed `reasoning_details` to those before: pieces of one block are joined, signatures kept. */
+export function addDetails(thinking: PartialThinking, details: readonly unknown[]): void {
+  for (const detail of details) {
+    if (!isRecord(detail)) continue;
+    const last = thinking.details.at(-1);
+    if (last !== undefined && isSameBlock(last, detail)) mergeDetail(last, detail);
+    // It came out of JSON.
+    else thinking.details.push({ ...(detail as JsonObject) });
+  }
+}
+
+function isSameBlock(last: Record<string, JsonValue>, next: Record<string, unknown>): boolean {
+  return last['type'] === next['type'] && last['index'] === next['index'] && next['type'] !== 'reasoning.encrypted';
+}
+
+function mergeDetail(last: Record<string, JsonValue>, next: Record<string, unknown>): void {
+  for (const [key, value] of Object.entries(next)) {
+    if (value === null || value === undefined || key === '__proto__') continue;
+    const before = last[key];
+    const isText = key === 'text' || key === 'summary';
+    // It came out of JSON.
+    last[key] = isText && typeof before === 'string' && typeof value === 'string' ? before + value : (value as JsonValue);
+  }
+}
+
+/** The part of a reply. @param model - The model that was asked. */
+export function toThinkingPart({ text, field, details, extra }: PartialThinking, model: string): ThinkingPart {
+  const providerData: JsonObject = {
+    model,
+    ...(field !== undefined && { field }),
+    ...(details.length > 0 && { details }),
+    ...(extra !== undefined && { extra }),
+  };
+  return { type: 'thinking', text, providerData };
+}
+
+/** How thinking of the history may go back. */
+export interface ThinkingEcho {
+  /** The `LLM.provider` that is asked. */
+  readonly provider: string;
+  /** The model that is asked. */
+  readonly model: string;
+  /** The field for thinking that does not know its own; undefined sends none. */
+  readonly field: ThinkingField | undefined;
+}
+
+/** What a part carries for this provider and model; undefined where it is another's. */
+export function ownData(
+  part: { readonly providerData?: JsonValue | undefined },
+  source: MessageSource | undefined,
+  echo: ThinkingEcho,
+): JsonObject | undefined {
+  if (source?.provider !== echo.provider) return undefined;
+  const data = part.providerData;
+  if (!isJsonObject(data)) return source.modelId === echo.model ? {} : undefined;
+  // A server may answer under a longer name than it was asked by, so the part notes the one it was asked by.
+  return (data['model'] ?? source.modelId) === echo.model ? data : undefined;
+}
+
+/** The fields of an assistant message that hold its thinking; empty if there is nothing to send. */
+export function thinkingFields(
+  parts: readonly ThinkingPart[],
+  source: MessageSource | undefined,
+  echo: ThinkingEcho,
+): Record<string, JsonValue> {
+  const fields: Record<string, JsonValue> = {};
+  const details: JsonValue[] = [];
+  for (const part of parts) {
+    const data = ownData(part, source, echo);
+    if (data === undefined) continue;
+    if (Array.isArray(data['details'])) details.push(...(data['details'] as readonly JsonValue[]));
+    if (isJsonObject(data['extra'])) Object.assign(fields, data['extra']);
+    const field = toField(data['field']) ?? echo.field;
+    if (field === undefined || field === 'content' || part.text === '') continue;
+    const before = fields[field];
+    fields[field] = typeof before === 'string' ? before + part.text : part.text;
+  }
+  // The details hold the same text, and its signatures.
+  if (details.length > 0) {
+    for (const field of TEXT_FIELDS) Reflect.deleteProperty(fields, field);
+    fields['reasoning_details'] = details;
+  }
+  return fields;
+}
+
+/** Whether thinking goes back as a typed part of the content. */
+export function isContentThinking(part: ThinkingPart, source: MessageSource | undefined, echo: ThinkingEcho): boolean {
+  const data = ownData(part, source, echo);
+  return data !== undefined && part.text !== '' && (toField(data['field']) ?? echo.field) === 'content';
+}
+
+function toField(value: JsonValue | undefined): ThinkingField | undefined {
+  return value === 'content' ? value : TEXT_FIELDS.find((field) => field === value);
+}
+
+function isJsonObject(value: JsonValue | undefined): value is JsonObject {
+  return isRecord(value);
+}

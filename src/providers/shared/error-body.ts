@@ -1,0 +1,127 @@
+/**
+ * Error body: what a server says about a failure, found in the many shapes that servers give it.
+ *
+ * Shapes seen: `{error: {message, type, code}}`, `{error: "text"}`, `{message, type, code}`, `{detail: …}`,
+ * `{errors: […]}`, an array of one of these, an error within an error, and plain text or HTML.
+ */
+import { isRecord } from '../../core/json.ts';
+import { parseDuration } from './retry-after.ts';
+
+/** What a server said about a failure; empty texts where it said nothing. */
+export interface ErrorBody {
+  /** For people. */
+  readonly message: string;
+  /** The server's word for it; numbers as text. */
+  readonly code: string;
+  /** The server's wider class of it. */
+  readonly type: string;
+  /** A status that the body names, for errors that come with none of their own. */
+  readonly status: number | undefined;
+  /** A delay that the body names, in milliseconds. */
+  readonly retryAfterMs: number | undefined;
+  /** All of it that classifies: message, words, and what a gateway quotes of the server behind it. */
+  readonly text: string;
+}
+
+const MAX_TEXT_LENGTH = 8192;
+const MAX_PLAIN_LENGTH = 200;
+
+/**
+ * The error in a parsed answer, if it is one: true for an `error` that is not empty, and for objects that call
+ * themselves an error.
+ */
+export function isErrorBody(value: unknown): boolean {
+  if (Array.isArray(value)) return value.length > 0 && isErrorBody(value[0]);
+  if (!isRecord(value)) return false;
+  const { error } = value;
+  if (isRecord(error) || (typeof error === 'string' && error !== '')) return true;
+  return value['object'] === 'error' || value['type'] === 'error';
+}
+
+/** Reads the text of an error answer, JSON or not. */
+export function parseErrorText(text: string): ErrorBody {
+  try {
+    const value: unknown = JSON.parse(text);
+    return readErrorBody(value);
+  } catch {
+    const message = plainText(text).slice(0, MAX_PLAIN_LENGTH);
+    return { message, code: '', type: '', status: undefined, retryAfterMs: undefined, text: message };
+  }
+}
+
+/** Reads a parsed error answer. */
+export function readErrorBody(value: unknown): ErrorBody {
+  const outer = unwrap(value);
+  const inner = isRecord(outer['error']) ? unwrap(outer['error']) : outer;
+  const message =
+    textOf(inner['message']) ||
+    textOf(outer['error']) ||
+    textOf(inner['detail']) ||
+    textOf(outer['message']) ||
+    textOf(inner['msg']) ||
+    quote(inner['detail']);
+  const code = wordOf(inner['code']) || wordOf(outer['code']) || codeOf(inner['innererror']);
+  const type = wordOf(inner['type']) || wordOf(inner['status']) || (inner === outer ? '' : wordOf(outer['type']));
+  const quoted = isRecord(inner['metadata']) ? textOf(inner['metadata']['raw']) : '';
+  return {
+    message,
+    code,
+    type,
+    status: statusOf(inner) ?? statusOf(outer),
+    retryAfterMs: retryDelayOf(inner['details']),
+    text: [message, code, type, codeOf(inner['innererror']), quoted].join('\n').slice(0, MAX_TEXT_LENGTH),
+  };
+}
+
+function unwrap(value: unknown): Record<string, unknown> {
+  if (Array.isArray(value)) return unwrap(value[0]);
+  if (!isRecord(value)) return {};
+  const { errors } = value;
+  if (value['error'] === undefined && value['message'] === undefined && Array.isArray(errors)) return unwrap(errors[0]);
+  return value;
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function wordOf(value: unknown): string {
+  return typeof value === 'number' ? String(value) : textOf(value);
+}
+
+function codeOf(value: unknown): string {
+  return isRecord(value) ? wordOf(value['code']) : '';
+}
+
+function quote(value: unknown): string {
+  return value === undefined || value === null ? '' : JSON.stringify(value);
+}
+
+function statusOf(error: Record<string, unknown>): number | undefined {
+  for (const key of ['status_code', 'raw_status_code', 'status', 'code']) {
+    const status = Number(wordOf(error[key]));
+    if (Number.isInteger(status) && status >= 400 && status < 600) return status;
+  }
+  return undefined;
+}
+
+/** Google's `details: [{retryDelay: "48s"}]`. */
+function retryDelayOf(details: unknown): number | undefined {
+  if (!Array.isArray(details)) return undefined;
+  for (const detail of details as readonly unknown[]) {
+    const delay = isRecord(detail) ? textOf(detail['retryDelay']) : '';
+    if (delay !== '') return parseDuration(delay);
+  }
+  return undefined;
+}
+
+/** A page without its tags, for the few words that it says. */
+function plainText(text: string): string {
+  const head = text.slice(0, MAX_TEXT_LENGTH);
+  if (!/^\s*</.test(head)) return head.trim();
+  return head
+    .replace(/<(script|style)\b[\s\S]*?(<\/\1>|$)/gi, ' ')
+    .replace(/<[^>]*>?/g, ' ')
+    .replace(/\s+/g, ' ')
+    .trim();
+}

@@ -1,0 +1,167 @@
+/**
+ * Error patterns: the words by which servers are understood when a status says too little.
+ *
+ * Only what a server is known to write stands here, each family with the servers it was seen at. Codes are looked up in
+ * a `Map`: they are a provider's words, and may be `constructor`.
+ */
+import type { LLMErrorKind } from '../../core/errors.ts';
+
+/** A host's own wording for a failure. Asked before all else, in order. */
+export interface ErrorPattern {
+  /** Tested on the server's message, code and type, joined by newlines. */
+  readonly pattern: RegExp;
+  /** What a match means. */
+  readonly kind: LLMErrorKind;
+  /** Only for this HTTP status. @defaultValue any */
+  readonly status?: number | undefined;
+  /** @defaultValue what the kind says */
+  readonly retryable?: boolean | undefined;
+}
+
+/** Codes and types that mean one thing, whatever the status. */
+export const CODE_KINDS: ReadonlyMap<string, LLMErrorKind> = new Map<string, LLMErrorKind>([
+  // OpenAI, Groq, Cerebras, Azure · Copilot · llama.cpp · Mistral · Perplexity · gateways
+  ['context_length_exceeded', 'context_overflow'],
+  ['model_max_prompt_tokens_exceeded', 'context_overflow'],
+  ['exceed_context_size_error', 'context_overflow'],
+  ['invalid_request_prompt_too_long', 'context_overflow'],
+  ['too_many_prompt_tokens', 'context_overflow'],
+  ['context_window_exceeded', 'context_overflow'],
+  ['model_context_window_exceeded', 'context_overflow'],
+  ['prompt_too_long', 'context_overflow'],
+  // OpenAI, Moonshot, DashScope, OpenRouter, DeepSeek. Texts about quota mean a mere rate limit at some servers.
+  ['insufficient_quota', 'quota'],
+  ['billing_hard_limit_reached', 'quota'],
+  ['billing_not_active', 'quota'],
+  ['exceeded_current_quota_error', 'quota'],
+  ['insufficient_balance', 'quota'],
+  ['insufficient_credits', 'quota'],
+  ['insufficient_user_quota', 'quota'],
+  ['Arrearage', 'quota'],
+  ['rate_limit_exceeded', 'rate_limit'],
+  ['rate_limit_error', 'rate_limit'],
+  ['rate_limit_reached_error', 'rate_limit'],
+  ['too_many_requests', 'rate_limit'],
+  ['RESOURCE_EXHAUSTED', 'rate_limit'],
+  ['ThrottlingException', 'rate_limit'],
+  ['Throttling', 'rate_limit'],
+  ['overloaded_error', 'overloaded'],
+  ['engine_overloaded_error', 'overloaded'],
+  ['engine_overloaded', 'overloaded'],
+  ['server_overloaded', 'overloaded'],
+  ['server_busy', 'overloaded'],
+  ['UNAVAILABLE', 'overloaded'],
+  ['invalid_api_key', 'auth'],
+  ['authentication_error', 'auth'],
+  ['invalid_authentication_error', 'auth'],
+  ['UNAUTHENTICATED', 'auth'],
+  ['permission_error', 'permission'],
+  ['PERMISSION_DENIED', 'permission'],
+  ['model_not_found', 'not_found'],
+  ['not_found_error', 'not_found'],
+  ['DeploymentNotFound', 'not_found'],
+  ['content_filter', 'content_filter'],
+  ['content_policy_violation', 'content_filter'],
+  ['ResponsibleAIPolicyViolation', 'content_filter'],
+  ['data_inspection_failed', 'content_filter'],
+  ['DataInspectionFailed', 'content_filter'],
+  ['request_too_large', 'request_too_large'],
+  ['invalid_image_format', 'media_rejected'],
+  ['image_parse_error', 'media_rejected'],
+  ['invalid_image_url', 'media_rejected'],
+]);
+
+/** Words that only say something where no status does: errors inside a stream. */
+export const STREAM_CODE_KINDS: ReadonlyMap<string, LLMErrorKind> = new Map<string, LLMErrorKind>([
+  ['invalid_request_error', 'invalid_request'],
+  ['BadRequestError', 'invalid_request'],
+  ['tool_use_failed', 'invalid_request'],
+  ['timeout', 'timeout'],
+  ['timeout_error', 'timeout'],
+]);
+
+/** Throttling, which a destructive compaction would not help: "tokens per min (TPM)", "Too many tokens, please wait". */
+export const THROTTLING: RegExp =
+  /rate.?limit|too many requests|throttl|please wait|\b[TR]P[MD]\b|per[ _-](?:min|minute|day|hour|second)\b|try again (?:in|later)/i;
+
+/** The prompt does not fit the model's window. */
+export const OVERFLOW: readonly RegExp[] = [
+  // OpenAI, Azure, DeepSeek, OpenRouter, vLLM, Mistral, Fireworks, NVIDIA NIM, SGLang, Together
+  /max(?:imum)? context length/i,
+  // OpenAI Responses, MiniMax, LM Studio
+  /(?:exceeds?|exceeded|over|beyond|larger than|greater than|longer than)\b.{0,40}\bcontext (?:window|length|size|limit)/i,
+  /context (?:window|length|size|limit)\b.{0,30}(?:exceed|overflow|too (?:small|long))/i,
+  // Anthropic, Fireworks, Ollama, Bedrock, Baidu
+  /(?:prompt|input|messages?|conversation|request)s?(?: tokens)?(?: is| are)? too long\b(?! for)/i,
+  /input is too long for (?:the )?requested model/i,
+  /input length and `?max_tokens`? exceed/i,
+  // Perplexity
+  /total length of all messages is too long/i,
+  // Groq, Cerebras
+  /reduce the length of the (?:messages|prompt|input)/i,
+  // Google
+  /input token count.{0,40}exceeds the maximum/i,
+  /exceeds? the maximum (?:number of )?(?:input |prompt )?tokens?/i,
+  // xAI, TensorRT
+  /maximum (?:prompt|input|model|sequence) length (?:is|of)\b.{0,60}/i,
+  /(?:prompt|input) length.{0,40}exceeds? (?:the )?max(?:imum)?/i,
+  // Copilot
+  /(?:prompt )?token count.{0,30}exceeds?/i,
+  // Moonshot
+  /exceed(?:s|ed)? (?:the )?model(?:'s)? token limit/i,
+  // LM Studio
+  /tokens to keep from the initial prompt is greater/i,
+  // Hugging Face TGI
+  /inputs` must have less than \d+ tokens/i,
+  // Zhipu, DashScope
+  /prompt exceeds max length/i,
+  /range of input length should be/i,
+  // Cohere
+  /total number of tokens.{0,60}cannot exceed/i,
+  // AI21, generic
+  /too many (?:input |prompt )?tokens/i,
+  /longer than the (?:maximum )?model(?:'s)? (?:context )?length/i,
+];
+
+/** Calls and results do not pair up, roles do not follow one another, or a message is empty. */
+export const INVALID_HISTORY: readonly RegExp[] = [
+  /tool_call_ids? did not have response messages/i,
+  /must be followed by tool messages/i,
+  /messages? with role ['"`]?tool['"`]? must (?:be a response|follow)/i,
+  /`?tool_use`? ids? were found without `?tool_result`?/i,
+  /unexpected `?tool_(?:use_id|result|call_id)`?/i,
+  /unexpected tool call id/i,
+  /no tool (?:call|output) found for/i,
+  /tool[ _]call[ _]id\b.{0,80}\bnot found/i,
+  /tool_use_id.{0,80}not found/i,
+  /tool(?:_use|_call|[ _]call)[ _]ids? must be unique/i,
+  /duplicate.{0,30}tool[ _](?:call|use)/i,
+  /not the same number of function calls and responses/i,
+  /number of function response parts/i,
+  /function call turn comes immediately after/i,
+  /(?:unexpected|expected last) role\b/i,
+  /roles must alternate/i,
+  /first message must (?:use the|be|have).{0,20}user/i,
+  /text content blocks must (?:be non-empty|contain non-whitespace)/i,
+  /messages? must have non-empty content/i,
+  /message at position \d+.{0,40}must not be empty/i,
+  /assistant message must have either content or tool_calls/i,
+];
+
+/** The media itself was refused: unreadable, or of a type the server does not take. */
+export const MEDIA_REJECTED: readonly RegExp[] = [
+  /could not process (?:the )?(?:image|input image|file|pdf)/i,
+  /(?:invalid|unsupported|unrecogni[sz]ed|corrupt(?:ed)?|malformed|unknown) (?:or (?:unsupported|corrupt(?:ed)?) )?(?:image|media|audio|video|file|mime)(?: (?:data|type|format|file|content|url))?\b/i,
+  /(?:image|audio|media|file)(?: \w+){0,3} (?:is|was|appears to be) (?:not a valid|not valid|invalid|corrupt)/i,
+  /(?:failed to|cannot|can't|unable to|error while) (?:decode|load|download|fetch|process|identify|parse|read|open) (?:the |an? )?(?:\w+ )?(?:image|audio|media|file|pdf)/i,
+  /you uploaded an unsupported image/i,
+  /does not match the provided (?:image )?media type/i,
+  /image (?:data|format|type|mime).{0,40}(?:not supported|unsupported|invalid)/i,
+];
+
+/** Too much of it, in bytes or in number: "image exceeds 5 MB maximum", "too many images". */
+export const TOO_LARGE: readonly RegExp[] = [
+  /(?:image|file|media|audio|pdf|attachment)s?\b.{0,60}(?:exceeds?|larger than|above|over) .{0,30}(?:\d|maximum|limit|size)/i,
+  /too many (?:images|files|attachments|media)/i,
+  /(?:request|payload|body|entity)(?: body| entity)? (?:is )?too large\b/i,
+];

@@ -1,0 +1,185 @@
+/**
+ * Errors: from what a server answered to an {@link index.LLMError | LLMError}, for all protocols alike.
+ *
+ * Owns the order in which status, codes and words are believed. The words are in `error-patterns.ts`, the shapes in
+ * `error-body.ts`.
+ *
+ * 1. A host's own patterns.
+ * 2. Throttling is never an overflow, whatever else its text says.
+ * 3. A code that means one thing.
+ * 4. Wording, where the status leaves it open: 400, 413, 422, none, and overflows that come as 500.
+ * 5. The status.
+ */
+import { LLMError, type LLMErrorKind, type LLMErrorOptions } from '../../core/errors.ts';
+import { type ErrorBody, parseErrorText, readErrorBody } from './error-body.ts';
+import {
+  CODE_KINDS,
+  type ErrorPattern,
+  INVALID_HISTORY,
+  MEDIA_REJECTED,
+  OVERFLOW,
+  STREAM_CODE_KINDS,
+  THROTTLING,
+  TOO_LARGE,
+} from './error-patterns.ts';
+import { retryAfterFromHeaders, retryAfterFromText } from './retry-after.ts';
+
+/** What every error of one adapter shares. */
+export interface ErrorContext {
+  /** Name of the provider, for the message. */
+  readonly provider: string;
+  /** Takes secrets out of texts. */
+  readonly redact: (text: string) => string;
+  /** A host's own wordings. */
+  readonly patterns: readonly ErrorPattern[];
+}
+
+/** A classified failure, before it becomes an error. */
+export interface Classification {
+  readonly kind: LLMErrorKind;
+  readonly retryable?: boolean | undefined;
+}
+
+const STATUS_KINDS: ReadonlyMap<number, Classification> = new Map<number, Classification>([
+  [400, { kind: 'invalid_request' }],
+  [401, { kind: 'auth' }],
+  [402, { kind: 'quota' }],
+  [403, { kind: 'permission' }],
+  [404, { kind: 'not_found' }],
+  [408, { kind: 'timeout' }],
+  [409, { kind: 'server' }],
+  [413, { kind: 'request_too_large' }],
+  [422, { kind: 'invalid_request' }],
+  [429, { kind: 'rate_limit' }],
+  [503, { kind: 'overloaded' }],
+  [504, { kind: 'timeout' }],
+  [529, { kind: 'overloaded' }],
+]);
+
+const REQUEST_ID_HEADERS = ['x-request-id', 'request-id', 'apim-request-id', 'x-amzn-requestid', 'msh-trace-id'];
+
+// A message is for a log line or a model's eyes: what servers echo of a request can be as long as the request.
+const MAX_MESSAGE_LENGTH = 1000;
+const EXCERPT_LENGTH = 200;
+
+/** The error of an HTTP answer that is not a success. */
+export function errorFromResponse(
+  response: { readonly status: number; readonly headers: Headers },
+  bodyText: string,
+  context: ErrorContext,
+): LLMError {
+  const body = parseErrorText(bodyText);
+  return toError(body, context, {
+    status: response.status,
+    retryAfterMs: retryAfterFromHeaders(response.headers),
+    requestId: requestIdOf(response.headers),
+  });
+}
+
+/** The error that a success answer or a stream carries in its body. */
+export function errorFromBody(
+  value: unknown,
+  context: ErrorContext,
+  response: { readonly headers: Headers },
+): LLMError {
+  const body = readErrorBody(value);
+  return toError(body, context, { status: body.status, requestId: requestIdOf(response.headers) });
+}
+
+/** The error for an answer that is not the protocol's: says what was wrong and how the answer began. */
+export function malformedResponse(what: string, begin: string, context: ErrorContext): LLMError {
+  const excerpt = begin === '' ? '' : `: ${JSON.stringify(context.redact(begin.slice(0, EXCERPT_LENGTH * 4)).slice(0, EXCERPT_LENGTH))}`;
+  return new LLMError({ kind: 'malformed_response', message: clip(`${context.provider}: ${what}${excerpt}`) });
+}
+
+/** The provider's id of a request, if it gave one. */
+export function requestIdOf(headers: Headers): string | undefined {
+  for (const name of REQUEST_ID_HEADERS) {
+    const id = headers.get(name);
+    if (id !== null && id !== '') return id.slice(0, EXCERPT_LENGTH);
+  }
+  return undefined;
+}
+
+/**
+ * What kind of failure a server's error is.
+ *
+ * @param status - The HTTP status, or the one that the body names; undefined for neither.
+ */
+export function classifyError(body: ErrorBody, status: number | undefined, patterns: readonly ErrorPattern[]): Classification {
+  for (const { pattern, kind, status: only, retryable } of patterns) {
+    pattern.lastIndex = 0;
+    if ((only === undefined || only === status) && pattern.test(body.text)) return { kind, retryable };
+  }
+  const byCode = CODE_KINDS.get(body.code) ?? CODE_KINDS.get(body.type) ?? codeInText(body);
+  if (status === 429) return { kind: byCode === 'quota' ? 'quota' : 'rate_limit' };
+  if (byCode !== undefined) return { kind: byCode };
+
+  const byWording = isOpen(status) ? classifyWording(body.text, status) : undefined;
+  if (byWording !== undefined) return { kind: byWording };
+  return classifyStatus(status) ?? { kind: STREAM_CODE_KINDS.get(body.code) ?? STREAM_CODE_KINDS.get(body.type) ?? 'server' };
+}
+
+/** An inner code, which `text` holds on a line of its own. */
+function codeInText(body: ErrorBody): LLMErrorKind | undefined {
+  for (const line of body.text.split('\n')) {
+    const kind = CODE_KINDS.get(line);
+    if (kind !== undefined) return kind;
+  }
+  return undefined;
+}
+
+function isOpen(status: number | undefined): boolean {
+  return status === undefined || status === 400 || status === 413 || status === 415 || status === 422 || status === 500;
+}
+
+function classifyWording(text: string, status: number | undefined): LLMErrorKind | undefined {
+  if (THROTTLING.test(text)) return status === 500 ? undefined : 'rate_limit';
+  if (matches(OVERFLOW, text)) return 'context_overflow';
+  if (status === 413) return /token/i.test(text) ? 'context_overflow' : 'request_too_large';
+  if (status === 500) return undefined;
+  if (matches(INVALID_HISTORY, text)) return 'invalid_history';
+  if (matches(TOO_LARGE, text)) return 'request_too_large';
+  if (matches(MEDIA_REJECTED, text)) return 'media_rejected';
+  return undefined;
+}
+
+function classifyStatus(status: number | undefined): Classification | undefined {
+  if (status === undefined) return undefined;
+  const known = STATUS_KINDS.get(status);
+  if (known !== undefined) return known;
+  if (status >= 500) return { kind: 'server' };
+  return status >= 400 ? { kind: 'invalid_request' } : undefined;
+}
+
+function matches(patterns: readonly RegExp[], text: string): boolean {
+  return patterns.some((pattern) => pattern.test(text));
+}
+
+function toError(body: ErrorBody, context: ErrorContext, facts: Partial<LLMErrorOptions>): LLMError {
+  const { kind, retryable } = classifyError(body, facts.status, context.patterns);
+  const said = body.message === '' ? 'without a message' : body.message;
+  const hint = kind === 'invalid_request' ? hintFor(body.text) : '';
+  const message = `${context.provider} answered ${facts.status ?? 'with an error'}: ${said}${hint}`;
+  const isWaiting = kind === 'rate_limit' || kind === 'overloaded';
+  return new LLMError({
+    ...facts,
+    kind,
+    retryable,
+    message: clip(context.redact(message)),
+    code: body.code === '' ? undefined : clip(context.redact(body.code)),
+    retryAfterMs: facts.retryAfterMs ?? body.retryAfterMs ?? (isWaiting ? retryAfterFromText(body.message) : undefined),
+  });
+}
+
+function hintFor(text: string): string {
+  return /reasoning[_ .]effort|thinking[_ ]effort/i.test(text) ? ' (the `thinkingEffort` option sets this)' : '';
+}
+
+/** At most 1 KB, also in UTF-8: a character takes up to 3 bytes a code unit. */
+function clip(text: string): string {
+  if (text.length * 3 <= MAX_MESSAGE_LENGTH) return text;
+  const bytes = new TextEncoder().encode(text);
+  if (bytes.length <= MAX_MESSAGE_LENGTH) return text;
+  return `${new TextDecoder().decode(bytes.subarray(0, MAX_MESSAGE_LENGTH - 8)).replace(/\ufffd+$/, '')}…`;
+}

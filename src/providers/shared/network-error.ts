@@ -1,0 +1,50 @@
+/**
+ * Network errors: what a failed `fetch` or a broken body means.
+ *
+ * The thrown value itself goes no further: it may hold the address with its query, or the request with its headers.
+ */
+import { isLLMError, LLMError } from '../../core/errors.ts';
+import { isRecord } from '../../core/json.ts';
+
+const TIMEOUT_CODES: ReadonlySet<string> = new Set([
+  'UND_ERR_HEADERS_TIMEOUT',
+  'UND_ERR_BODY_TIMEOUT',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'ETIMEDOUT',
+  'ESOCKETTIMEDOUT',
+  'ConnectionTimeout',
+]);
+
+const MAX_CAUSES = 6;
+const MAX_SAID = 200;
+
+/** What a network error is told with. */
+export interface NetworkContext {
+  /** Where the request went: origin only. */
+  readonly origin: string;
+  /** Takes secrets out of texts. */
+  readonly redact: (text: string) => string;
+}
+
+/** An {@link index.LLMError | LLMError} of kind `timeout` or `network`; one that is thrown already stays as it is. */
+export function toNetworkError(thrown: unknown, { origin, redact }: NetworkContext): LLMError {
+  if (isLLMError(thrown)) return thrown;
+  const code = causeCode(thrown);
+  const said = code ?? (thrown instanceof Error ? redact(thrown.message).replace(/https?:\/\/\S+/gi, origin) : 'no reason given');
+  return new LLMError({
+    kind: code !== undefined && TIMEOUT_CODES.has(code) ? 'timeout' : 'network',
+    message: `The connection to ${origin} failed: ${said.slice(0, MAX_SAID)}`,
+    code: code?.slice(0, MAX_SAID),
+  });
+}
+
+/** The first code on the way down the causes: runtimes wrap a socket's error in a `TypeError` that says nothing. */
+function causeCode(thrown: unknown): string | undefined {
+  let error = thrown;
+  for (let depth = 0; depth < MAX_CAUSES && isRecord(error); depth += 1) {
+    const { code, errors } = error;
+    if (typeof code === 'string' && code !== '') return code;
+    error = Array.isArray(errors) && errors.length > 0 ? (errors[0] as unknown) : error['cause'];
+  }
+  return undefined;
+}

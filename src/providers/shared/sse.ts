@@ -1,0 +1,128 @@
+/**
+ * SSE: bytes of a `text/event-stream` body in, events out, as the WHATWG standard reads them, with one addition: what
+ * a body leaves unfinished at its end is still delivered, since some servers leave out the last blank line.
+ *
+ * - Line ends are found in bytes, so a cut inside a character does no harm; whole lines are decoded in one go.
+ * - No byte is looked at twice: an unfinished line waits as pieces until a chunk brings its end.
+ * - Events go to a callback: no promise, no iterator result, no object per event.
+ */
+import { concatBytes, decodeUtf8 } from './utf8.ts';
+
+/** What gets the events: the data lines joined by newlines, and the event's name, empty for none. */
+export type SseHandler = (data: string, event: string) => void;
+
+/** Turns the chunks of one body into events. */
+export interface SseReader {
+  /** Reads a chunk; the handler is called for each event that it completes. What the handler throws comes out here. */
+  push(chunk: Uint8Array): void;
+  /** Reads the end of the body; an event that no blank line closed is delivered now. */
+  end(): void;
+}
+
+const LINE_FEED = 10;
+const CARRIAGE_RETURN = 13;
+const COLON = 58;
+
+/**
+ * Makes a reader for one body.
+ *
+ * @throws {@link index.LLMError | LLMError} of kind `malformed_response`, from `push` and `end`, for bytes that are not UTF-8.
+ */
+export function createSseReader(onEvent: SseHandler): SseReader {
+  /** Pieces of the line that has not ended yet. */
+  let pending: Uint8Array[] = [];
+  let data: string | undefined;
+  let event = '';
+  let atStart = true;
+  let skipLineFeed = false;
+
+  function push(chunk: Uint8Array): void {
+    let from = 0;
+    if (skipLineFeed && chunk.length > 0) {
+      skipLineFeed = false;
+      if (chunk[0] === LINE_FEED) from = 1;
+    }
+    const hasReturn = chunk.indexOf(CARRIAGE_RETURN, from) !== -1;
+    const lastEnd = Math.max(chunk.lastIndexOf(LINE_FEED), hasReturn ? chunk.lastIndexOf(CARRIAGE_RETURN) : -1);
+    if (lastEnd < from) {
+      if (from < chunk.length) pending.push(chunk.subarray(from));
+      return;
+    }
+    const isWhole = lastEnd === chunk.length - 1;
+    skipLineFeed = isWhole && chunk[lastEnd] === CARRIAGE_RETURN;
+    const lines = takePending(isWhole && from === 0 ? chunk : chunk.subarray(from, lastEnd + 1));
+    if (!isWhole) pending.push(chunk.subarray(lastEnd + 1));
+    if (hasReturn) readMixedLines(lines);
+    else readLines(lines);
+  }
+
+  function end(): void {
+    const lastLine = takePending();
+    if (lastLine !== '') readLine(lastLine, 0, lastLine.length);
+    dispatch();
+  }
+
+  function takePending(last?: Uint8Array): string {
+    let bytes = last;
+    if (pending.length > 0) {
+      bytes = concatBytes(last === undefined ? pending : [...pending, last]);
+      pending = [];
+    }
+    if (bytes === undefined) return '';
+    const text = decodeUtf8(bytes);
+    if (!atStart) return text;
+    atStart = false;
+    return text.startsWith('\ufeff') ? text.slice(1) : text;
+  }
+
+  function readLines(text: string): void {
+    let start = 0;
+    for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', start)) {
+      readLine(text, start, end);
+      start = end + 1;
+    }
+  }
+
+  /** Lines that end in CR, LF or both; the text ends with one of them. */
+  function readMixedLines(text: string): void {
+    let start = 0;
+    let feed = text.indexOf('\n');
+    let carriage = text.indexOf('\r');
+    while (start < text.length) {
+      if (feed !== -1 && feed < start) feed = text.indexOf('\n', start);
+      if (carriage !== -1 && carriage < start) carriage = text.indexOf('\r', start);
+      const end = carriage !== -1 && (feed === -1 || carriage < feed) ? carriage : feed;
+      readLine(text, start, end);
+      start = end === carriage && feed === carriage + 1 ? feed + 1 : end + 1;
+    }
+  }
+
+  function readLine(text: string, start: number, end: number): void {
+    if (start === end) {
+      dispatch();
+    } else if (text.startsWith('data', start)) {
+      const value = fieldValue(text, start + 4, end);
+      if (value !== undefined) data = data === undefined ? value : `${data}\n${value}`;
+    } else if (text.startsWith('event', start)) {
+      event = fieldValue(text, start + 5, end) ?? event;
+    }
+  }
+
+  function dispatch(): void {
+    const readyData = data;
+    const readyEvent = event;
+    data = undefined;
+    event = '';
+    if (readyData !== undefined) onEvent(readyData, readyEvent);
+  }
+
+  return { push, end };
+}
+
+/** The value of a field whose name ends at `at`; undefined if the name goes on there. */
+function fieldValue(text: string, at: number, end: number): string | undefined {
+  if (at >= end) return '';
+  if (text.charCodeAt(at) !== COLON) return undefined;
+  const start = text.charCodeAt(at + 1) === 32 ? at + 2 : at + 1;
+  return text.slice(Math.min(start, end), end);
+}
