@@ -56,17 +56,18 @@ export function createConcurrencyLimit(max: number): ConcurrencyLimit {
   let active = 0;
   let waiting = 0;
 
-  const run = <Result>(signal: AbortSignal, task: () => Promise<Result> | Result): Promise<Result> =>
-    new Promise((resolve, reject) => {
+  const run = <Result>(signal: AbortSignal, task: () => Promise<Result> | Result): Promise<Result> => {
+    // p-limit cannot take back what is queued: what has left stays there as an empty shell that passes its place on, and
+    // keeps neither the task nor its request alive.
+    const entry: { task: typeof task | undefined } = { task };
+    return new Promise((resolve, reject) => {
       if (signal.aborted) {
         reject(signal.reason as Error);
         return;
       }
-      // p-limit cannot take back what is queued. What has left stays there as an empty shell that passes its place on.
-      let next: typeof task | undefined = task;
       waiting += 1;
       const leave = (): void => {
-        next = undefined;
+        entry.task = undefined;
         waiting -= 1;
         signal.removeEventListener('abort', onAbort);
       };
@@ -77,19 +78,20 @@ export function createConcurrencyLimit(max: number): ConcurrencyLimit {
       signal.addEventListener('abort', onAbort);
 
       void places(async () => {
-        const started = next;
-        if (started === undefined) return;
+        const start = entry.task;
+        if (start === undefined) return;
         leave();
         active += 1;
         const release = (): void => {
           active -= 1;
         };
         // An async function makes a synchronous throw a rejection. The caller sees it; the place is free either way.
-        const outcome = (async () => started())();
+        const outcome = (async () => start())();
         resolve(outcome);
         await outcome.then(release, release);
       });
     });
+  };
 
   return {
     get active() {

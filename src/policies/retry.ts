@@ -29,7 +29,7 @@ export interface RetryCandidate {
   readonly error: LLMError;
   /** The attempt that failed, 1-based. */
   readonly attempt: number;
-  /** Whether it had streamed anything: that is taken back if the request is made again. */
+  /** Whether anyone had seen a fragment of it: that is taken back if the request is made again. */
   readonly started: boolean;
 }
 

@@ -1,8 +1,17 @@
 /** createEmitter as a black box, alone and as the `emit` of a dispatcher. */
 import { describe, expect, it, vi } from 'vitest';
-import { createEventDispatcher, type ForwardedEvent, type LoopEvent, type TextDeltaEvent, type TurnEndEvent } from 'turnloop';
+import {
+  createEventDispatcher,
+  createTranscript,
+  type ForwardedEvent,
+  type LoopEvent,
+  runTurn,
+  type TextDeltaEvent,
+  type TurnEndEvent,
+  userMessage,
+} from 'turnloop';
 import { createEmitter } from 'turnloop/emitter';
-import { virtualRuntime } from 'turnloop/testing';
+import { echoTool, scriptedLLM, toolCall, virtualRuntime } from 'turnloop/testing';
 
 const { flush } = virtualRuntime();
 
@@ -78,6 +87,35 @@ describe('createEmitter', () => {
       [rejected, textDelta('Hi')],
       [rejected, turnEnd],
     ]);
+  });
+
+  it('EV3 BR-080 lets a turn end as it would, with every event seen by the listener that works', async () => {
+    const onListenerError = vi.fn();
+    const emitter = createEmitter({ onListenerError });
+    const seen: string[] = [];
+    emitter.on('event', () => {
+      throw new Error('A throws.');
+    });
+    emitter.on('event', () => Promise.reject(new Error('B rejects.')));
+    emitter.on('event', ({ type }) => seen.push(type));
+    const transcript = createTranscript();
+    const runtime = virtualRuntime();
+
+    const result = await runtime.settle(
+      runTurn({
+        llm: scriptedLLM([toolCall('echo', { text: 'hi' }), 'ok']),
+        input: [userMessage('Hello')],
+        tools: [echoTool()],
+        buildMessages: transcript.buildMessages,
+        dispatchEvent: createEventDispatcher({ record: transcript.record, emit: emitter.emit }),
+        runtime,
+      }),
+    );
+
+    expect(result).toMatchObject({ stopReason: 'end_turn', text: 'ok' });
+    expect(seen.filter((type) => type === 'turn.begin' || type === 'turn.end')).toStrictEqual(['turn.begin', 'turn.end']);
+    expect(seen).toContain('tool.result');
+    expect(onListenerError).toHaveBeenCalledTimes(2 * seen.length);
   });
 
   it('EV2 leaves no unhandled rejection, with nobody to tell', async () => {

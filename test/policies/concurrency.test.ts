@@ -4,9 +4,10 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import fc from 'fast-check';
-import { defineTool, type LLM, type LLMRequest, type LLMResponse, NO_USAGE, type Tool, type ToolContext } from 'turnloop';
+import { decorateLLM, defineTool, type LLM, type LLMRequest, type LLMResponse, NO_USAGE, type Tool, type ToolContext } from 'turnloop';
 import { createConcurrencyLimit } from 'turnloop/policies/concurrency';
-import { scriptedLLM, virtualRuntime } from 'turnloop/testing';
+import { recordingTool, scriptedLLM, toolCall, virtualRuntime } from 'turnloop/testing';
+import { runScripted } from './run-scripted.ts';
 
 const { flush } = virtualRuntime();
 
@@ -68,7 +69,7 @@ describe('createConcurrencyLimit', () => {
     const { llm, started, names } = gatedLLM();
     const limit = createConcurrencyLimit(1);
     const ran: string[] = [];
-    const tool = limit.tool(recordingTool(ran));
+    const tool = limit.tool(namingTool(ran));
 
     const first = limit.llm(llm).chat(request('a'));
     const call = tool.execute({ name: 'tool' }, contextWith(new AbortController().signal));
@@ -205,7 +206,7 @@ describe('createConcurrencyLimit', () => {
   });
 
   it('leaves out what a tool does not have', () => {
-    const tool = createConcurrencyLimit(1).tool(recordingTool([]));
+    const tool = createConcurrencyLimit(1).tool(namingTool([]));
 
     expect('parseInput' in tool || 'accesses' in tool || 'describe' in tool).toBe(false);
   });
@@ -215,6 +216,33 @@ describe('createConcurrencyLimit', () => {
 
     expect(make).toThrow(TypeError);
     expect(make).toThrow('createConcurrencyLimit(4)');
+  });
+
+  it('C10 limits the requests of several turns together', async () => {
+    const limit = createConcurrencyLimit(2);
+    let running = 0;
+    let peak = 0;
+    const runs = Array.from({ length: 5 }, () =>
+      runScripted({
+        replies: [toolCall('look'), 'ok'],
+        tools: [recordingTool({ name: 'look' })],
+        decorate: (llm) =>
+          limit.llm(
+            decorateLLM(llm, async (asked) => {
+              running += 1;
+              peak = Math.max(peak, running);
+              await flush();
+              running -= 1;
+              return llm.chat(asked);
+            }),
+          ),
+      }),
+    );
+
+    const results = (await Promise.all(runs)).map(({ result }) => result.text);
+
+    expect(results).toStrictEqual(['ok', 'ok', 'ok', 'ok', 'ok']);
+    expect(peak).toBe(2);
   });
 
   it('C10 never runs more than its places, starts in order, and settles all, whatever finishes, fails or is aborted when', async () => {
@@ -261,7 +289,7 @@ describe('createConcurrencyLimit', () => {
   });
 });
 
-function recordingTool(ran: string[]): Tool<{ readonly name: string }> {
+function namingTool(ran: string[]): Tool<{ readonly name: string }> {
   return {
     name: 'record',
     description: 'Records its name.',

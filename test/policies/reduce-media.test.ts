@@ -114,6 +114,12 @@ describe('reduceMedia', () => {
     expect(inTurn(all).fail([plain, call])).toBeUndefined();
   });
 
+  it('PJ12 leaves an older copy of what it keeps, which is the same to the provider', () => {
+    const [older] = reduceMedia({ keepNewest: 1 });
+
+    expect(shown(inTurn(older).fail([userMessage([image('A'), image('B'), image('A')])]))).toStrictEqual(['A', 'A']);
+  });
+
   it('PJ11 returns untouched messages by reference and mutates nothing', () => {
     const before = structuredClone(history);
     const [older] = reduceMedia();

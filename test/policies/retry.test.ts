@@ -5,6 +5,7 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, it, vi } from 'vitest';
 import {
+  decorateLLM,
   type FailedAttempt,
   LLMError,
   type LLMDelta,
@@ -16,7 +17,7 @@ import {
   userMessage,
 } from 'turnloop';
 import { retryDelayMs, type RetryOptions, withRetry } from 'turnloop/policies';
-import { cutStream, hanging, repeat, type Reply, type RepeatedReply, scriptedLLM, stubborn, virtualRuntime } from 'turnloop/testing';
+import { cutStream, hanging, repeat, type Reply, type RepeatedReply, scriptedLLM, virtualRuntime } from 'turnloop/testing';
 
 function failure(kind: LLMErrorKind, options: Partial<LLMErrorOptions> = {}): LLMError {
   return new LLMError({ kind, message: `${kind}.`, ...options });
@@ -332,21 +333,18 @@ describe('withRetry', () => {
     it('RT3 does not retry a passing failure that comes after the abort', async () => {
       const controller = new AbortController();
       const error = failure('network', { message: 'terminated' });
-      const { llm, settle, failed } = ask({
-        replies: [
-          stubborn(() => {
-            controller.abort();
-            return error;
-          }),
-          'never',
-        ],
-        request: { signal: controller.signal },
+      const onAttemptFailed = vi.fn();
+      const chat = vi.fn(async () => {
+        controller.abort();
+        throw error;
       });
+      const llm = withRetry(decorateLLM(scriptedLLM([]), chat));
 
-      await expect(settle()).rejects.toThrow();
+      const response = llm.chat({ systemPrompt: '', messages: [], tools: [], signal: controller.signal, onAttemptFailed });
 
-      expect(llm.callCount).toBe(1);
-      expect(failed).toStrictEqual([]);
+      await expect(response).rejects.toBe(error);
+      expect(chat).toHaveBeenCalledTimes(1);
+      expect(onAttemptFailed).not.toHaveBeenCalled();
     });
 
     it('RT3 rejects at once during a wait, and leaves no timer and no listener behind', async () => {
