@@ -2,7 +2,7 @@
  * Redaction: keeps secrets out of whatever text ends up in an error.
  *
  * A server may echo the key it refused, and a runtime may quote the address it could not reach. What is known to be
- * secret is replaced wherever it stands, and addresses lose all but their origin and path.
+ * secret is replaced wherever it stands, and so is what stands in an address as a user or under a secret-looking name.
  */
 
 /** Takes secrets out of texts. */
@@ -19,7 +19,7 @@ const MASK = '***';
 /** Header names whose values nobody is to see. */
 const SECRET_HEADER = /auth|key|token|secret|cookie|credential|signature|password/i;
 
-const URL_QUERY = /(\bhttps?:\/\/[^\s"'<>?#]*)[?#][^\s"'<>]*/gi;
+const SECRET_PARAMETER = /([?&][^\s"'<>=&]*(?:key|token|secret|sig|auth|pass|credential)[^\s"'<>=&]*=)[^\s"'<>&]+/gi;
 const URL_USER = /(\bhttps?:\/\/)[^\s"'<>/@]*@/gi;
 
 /** Makes a redactor that knows no secret yet. */
@@ -32,7 +32,7 @@ export function createRedactor(): Redactor {
       secrets.add(encodeURIComponent(secret));
     },
     redact(text) {
-      let clean = text.replace(URL_USER, '$1').replace(URL_QUERY, '$1');
+      let clean = text.replace(URL_USER, '$1').replace(SECRET_PARAMETER, `$1${MASK}`);
       // The longest first: a secret may be a part of another.
       for (const secret of [...secrets].sort((a, b) => b.length - a.length)) clean = clean.replaceAll(secret, MASK);
       return clean;
