@@ -34,8 +34,13 @@ export const CORE_ORDER = [
   'tool-input',
   'tool-result',
   'turn-scope',
+  'tool-plan',
   'tool-call',
+  'reply-view',
+  'step-request',
   'turn-step',
+  'turn-options',
+  'turn-loop',
   'run-turn',
 ];
 

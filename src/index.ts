@@ -205,6 +205,9 @@ export {
   type ToolTable,
 } from './core/tool-input.ts';
 export {
+  type ToolOutcome,
+} from './core/tool-result.ts';
+export {
   type AbortCause,
   createTurnScope,
   type TurnScope,
@@ -212,28 +215,34 @@ export {
   type Unstamped,
 } from './core/turn-scope.ts';
 export {
-  type BatchOutcome,
   type CallPlan,
   type PlannedCall,
   planToolCalls,
+  type ToolStep,
+} from './core/tool-plan.ts';
+export {
+  type BatchOutcome,
   runToolCalls,
   type ToolBatch,
-  type ToolStep,
 } from './core/tool-call.ts';
 export {
   createRecoveryState,
   type RecoveryState,
+} from './core/step-request.ts';
+export {
   resumeStep,
   runStep,
   type StepOptions,
   type StepOutcome,
 } from './core/turn-step.ts';
 export {
-  closeOpenTurn,
-  type CloseOpenTurnOptions,
   type ResumeOptions,
-  runTurn,
   type RunTurnOptions,
   type StepInfo,
   type TurnResult,
+} from './core/turn-options.ts';
+export {
+  closeOpenTurn,
+  type CloseOpenTurnOptions,
+  runTurn,
 } from './core/run-turn.ts';

@@ -147,7 +147,7 @@ export function projectMessages(messages: readonly Message[], options: Projectio
       if (clean !== undefined) projected.push(clean);
     } else if (message.role === 'assistant') {
       const clean = cleanAssistant(message, report);
-      if (clean !== undefined) projected.push(clean, ...takeResults(clean, index, results, report));
+      if (clean !== undefined) projected.push(clean, ...takeResults({ assistant: clean, index }, results, report));
     }
   });
   // What nobody took answers no call, or answers one a second time.
@@ -176,8 +176,7 @@ function resultsByCall(messages: readonly Message[]): Map<string, PlacedResult[]
 }
 
 function takeResults(
-  assistant: AssistantMessage,
-  index: number,
+  { assistant, index }: { readonly assistant: AssistantMessage; readonly index: number },
   results: Map<string, PlacedResult[]>,
   report: (finding: Finding) => void,
 ): ToolMessage[] {

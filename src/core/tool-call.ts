@@ -1,69 +1,26 @@
 /**
- * Tool calls: from the calls of a reply to their results.
+ * Tool calls: from planned calls to their results.
  *
- * - T1 Every call is read, checked and prepared, one after the other, before any of them is authorised or run.
- * - T2 Every call gets exactly one result, on every path: unknown, invalid, blocked, denied, failed, timed out, cancelled,
+ * - T1 Every call gets exactly one result, on every path: settled by its plan, denied, failed, timed out, cancelled,
  *   skipped, aborted.
- * - T3 Calls are authorised at once, without waiting for each other, and start as the scheduler lets them.
- * - T4 `tool.finished` is recorded as a call ends, after its last look by the hooks; `tool.result` in provider order.
- * - T5 Raw output that a hook failed to look at is never recorded.
- * - T6 A call that suspends keeps its place: what does not depend on it is finished, nothing behind it is settled.
+ * - T2 Calls are authorised at once, without waiting for each other, and start as the scheduler lets them.
+ * - T3 `tool.finished` is recorded as a call ends, after its last look by the hooks; `tool.result` in provider order.
+ * - T4 Raw output that a hook failed to look at is never recorded.
+ * - T5 A call that suspends keeps its place: what does not depend on it is finished, nothing behind it is settled.
  */
 import { messageOf, TurnloopError, userCancel } from './errors.ts';
 import { isThenable } from './event-dispatcher.ts';
 import type { RecordedToolResult, SuspendedCall } from './events.ts';
-import type { AuthorizeDecision, FinishedCall, Hook, HookCall, HookContext, HookSibling, PrepareDecision } from './hooks.ts';
+import type { AuthorizeDecision, FinishedCall, Hook, HookCall, HookSibling } from './hooks.ts';
 import type { JsonValue } from './json.ts';
 import type { LLM } from './llm.ts';
-import type { ToolCallPart } from './message.ts';
-import {
-  isSuspension,
-  replayOf,
-  type AnyTool,
-  type ChildEvent,
-  type ToolContext,
-  type ToolUpdate,
-} from './tool.ts';
-import { ToolAccesses, type ToolAccess } from './tool-access.ts';
-import { checkToolInput, parseToolInput, unknownToolMessage, type ToolInputResult, type ToolTable } from './tool-input.ts';
-import { errorResult, failureResult, toToolOutcome, type ToolOutcome } from './tool-result.ts';
+import { isSuspension, replayOf, type AnyTool, type ChildEvent, type ToolContext, type ToolUpdate } from './tool.ts';
+import { checkToolInput, unknownToolMessage } from './tool-input.ts';
+import { accessesOf, type PlannedCall, type ToolStep } from './tool-plan.ts';
+import { errorOutcome, failureResult, toToolOutcome, type ToolOutcome } from './tool-result.ts';
 import { createToolScheduler, type SchedulerTicket, type ToolScheduler } from './tool-scheduler.ts';
-import type { OpenCall } from './transcript.ts';
-import type { TurnScope } from './turn-scope.ts';
+import { abortOutcome, CANCELLED, type TurnScope } from './turn-scope.ts';
 import type { Usage } from './usage.ts';
-
-/** The step whose calls these are. */
-export interface ToolStep {
-  /** 1-based. */
-  readonly step: number;
-  readonly stepId: string;
-  readonly llm: LLM;
-  readonly tools: ToolTable;
-  readonly context: HookContext;
-}
-
-/** What is to happen to a call. */
-export type CallPlan =
-  /** It may run, once it is authorised. */
-  | { readonly kind: 'run'; readonly parsed: unknown; readonly accesses: readonly ToolAccess[] }
-  /** It does not run; this is its result before the hooks' last look. */
-  | { readonly kind: 'settle'; readonly outcome: ToolOutcome }
-  /** It does not run; it gets the final result of this earlier call. */
-  | { readonly kind: 'share'; readonly toolCallId: string };
-
-/** A call that was read, checked and prepared. */
-export interface PlannedCall {
-  readonly call: ToolCallPart;
-  readonly tool: AnyTool | undefined;
-  /** The arguments it would run with; absent where the text was not an object. */
-  readonly input: JsonValue | undefined;
-  readonly description: string | undefined;
-  readonly plan: CallPlan;
-  /** True if a hook kept it from running: a resume asks that hook again. */
-  readonly held: boolean;
-  /** What the record knows of it, on a resume. */
-  readonly prior?: OpenCall | undefined;
-}
 
 /** What came of a batch of calls. */
 export interface BatchOutcome {
@@ -75,159 +32,10 @@ export interface BatchOutcome {
   readonly suspended: readonly SuspendedCall[];
 }
 
-const CANCELLED =
-  'The user cancelled this call on purpose. That is not a fault: do not repeat it unless the user asks, and wait for the user.';
 const UNKNOWN_OUTCOME =
   'The process stopped while this call was running, and it is not known whether it took effect. It was not run again: ' +
   'find out what happened before you repeat it.';
 const STEERED = 'Skipped: the user sent a new message before this call started, so it was not run.';
-
-/** Result of a call of a reply that was not whole. */
-export function notExecuted(why: string): CallPlan {
-  return { kind: 'settle', outcome: errorOutcome(`This call was not executed: ${why}.`) };
-}
-
-function errorOutcome(text: string): ToolOutcome {
-  return { result: errorResult(text), stopTurn: false };
-}
-
-/** What a call that the turn's abort caught is told. */
-function abortOutcome(scope: TurnScope, started: boolean): ToolOutcome {
-  if (scope.isUserCancel) return errorOutcome(CANCELLED);
-  const why = scope.abortCause === 'deadline' ? "The turn's time limit was reached" : 'The turn was aborted';
-  return errorOutcome(
-    started
-      ? `${why} while this call was running: its effects may have happened in part.`
-      : `${why} before this call started: it was not run.`,
-  );
-}
-
-/**
- * Reads, checks and prepares the calls of a reply, one after the other in provider order. Never rejects but for the end
- * of the turn's grace.
- */
-export async function planToolCalls(
-  scope: TurnScope,
-  step: ToolStep,
-  calls: readonly ToolCallPart[],
-): Promise<readonly PlannedCall[]> {
-  const siblings = calls.map(({ id, name, inputText }) => ({ toolCallId: id, name, inputText }));
-  const planned: PlannedCall[] = [];
-  for (const call of calls) {
-    const tool = step.tools.get(call.name);
-    const read = tool === undefined ? undefined : await scope.settle(parseToolInput(tool, call.inputText));
-    planned.push(await prepare(scope, step, { tools: step.tools, call, tool, siblings }, read));
-  }
-  return planned;
-}
-
-/** Plans the calls of an open step again: what is recorded of them stands, what never started is looked at anew. */
-export async function replanToolCalls(
-  scope: TurnScope,
-  step: ToolStep,
-  calls: readonly OpenCall[],
-): Promise<readonly PlannedCall[]> {
-  const siblings = calls.map(({ toolCallId, name, inputText }) => ({ toolCallId, name, inputText }));
-  const planned: PlannedCall[] = [];
-  for (const prior of calls) {
-    const { toolCallId, name, inputText, input, sameAs } = prior;
-    const call: ToolCallPart = { type: 'tool_call', id: toolCallId, name, inputText, ...(input !== undefined && { input }) };
-    const tool = step.tools.get(name);
-    if (sameAs !== undefined) {
-      const plan: CallPlan = { kind: 'share', toolCallId: sameAs };
-      planned.push({ call, tool, input, description: prior.description, plan, held: false, prior });
-      continue;
-    }
-    const known = prior.held === true ? undefined : input;
-    const read = tool && (await scope.settle(known === undefined ? parseToolInput(tool, inputText) : checkToolInput(tool, known)));
-    const seen = { tools: step.tools, call, tool, siblings };
-    const next = prior.held === true || tool === undefined ? await prepare(scope, step, seen, read) : conclude(seen, read);
-    planned.push({ ...next, prior });
-  }
-  return planned;
-}
-
-interface SeenCall {
-  readonly tools: ToolTable;
-  readonly call: ToolCallPart;
-  readonly tool: AnyTool | undefined;
-  readonly siblings: readonly HookSibling[];
-}
-
-function hookCall(seen: SeenCall, input: JsonValue | undefined): HookCall {
-  const { call, tool, siblings } = seen;
-  return { toolCallId: call.id, name: call.name, inputText: call.inputText, input, tool, siblings };
-}
-
-/** Asks the prepare hooks about a call that can be read, or whose tool does not exist: a host may word that. */
-async function prepare(
-  scope: TurnScope,
-  step: ToolStep,
-  seen: SeenCall,
-  read: ToolInputResult | undefined,
-): Promise<PlannedCall> {
-  let current = read;
-  if (current?.ok === false) return conclude(seen, current);
-  for (const hook of scope.hooks) {
-    if (hook.prepareToolCall === undefined) continue;
-    if (scope.isAborted) break;
-    try {
-      const asked = hook.prepareToolCall(step.context, hookCall(seen, current?.input));
-      const decision: PrepareDecision | undefined | void = await scope.settle(asked);
-      if (decision === undefined) continue;
-      if (decision.action === 'rewrite') {
-        if (seen.tool === undefined) continue;
-        current = await scope.settle(checkToolInput(seen.tool, decision.input));
-        if (!current.ok) return conclude(seen, current);
-        continue;
-      }
-      const plan: CallPlan =
-        decision.action === 'same_as'
-          ? sharePlan(seen, decision.toolCallId)
-          : decision.action === 'block'
-            ? { kind: 'settle', outcome: errorOutcome(decision.reason) }
-            : { kind: 'settle', outcome: toToolOutcome(decision.result, `Hook "${hook.name}"`) };
-      return { ...conclude(seen, current), plan, held: plan.kind === 'settle' };
-    } catch (error) {
-      if (scope.isAborted) break;
-      scope.hookFailed(hook, 'prepareToolCall', error);
-      const outcome = errorOutcome(`The call was not run: hook "${hook.name}" failed: ${messageOf(error)}`);
-      return { ...conclude(seen, current), plan: { kind: 'settle', outcome }, held: true };
-    }
-  }
-  if (scope.isAborted) return { ...conclude(seen, current), plan: { kind: 'settle', outcome: abortOutcome(scope, false) } };
-  return conclude(seen, current);
-}
-
-function sharePlan(seen: SeenCall, toolCallId: string): CallPlan {
-  const own = seen.siblings.findIndex((sibling) => sibling.toolCallId === seen.call.id);
-  const other = seen.siblings.findIndex((sibling) => sibling.toolCallId === toolCallId);
-  if (other === -1 || other >= own) return notExecuted('a hook named a call as its equal that does not stand before it');
-  return { kind: 'share', toolCallId };
-}
-
-/** What a call that no hook held comes to: the tool says what it would do and what it touches. */
-function conclude(seen: SeenCall, read: ToolInputResult | undefined): PlannedCall {
-  const { call, tool, tools } = seen;
-  const base = { call, tool, input: read?.input, description: undefined, held: false };
-  if (tool === undefined || read === undefined) {
-    const text = unknownToolMessage(call.name, tools);
-    return { ...base, plan: { kind: 'settle', outcome: errorOutcome(text) } };
-  }
-  if (!read.ok) return { ...base, plan: { kind: 'settle', outcome: errorOutcome(read.message) } };
-  try {
-    const description = tool.describe?.(read.parsed);
-    return { ...base, description, plan: { kind: 'run', parsed: read.parsed, accesses: accessesOf(tool, read.parsed) } };
-  } catch (error) {
-    const outcome = errorOutcome(`The call was not run: the tool could not say what it does: ${messageOf(error)}`);
-    return { ...base, plan: { kind: 'settle', outcome } };
-  }
-}
-
-function accessesOf(tool: AnyTool, parsed: unknown): readonly ToolAccess[] {
-  if (tool.accesses !== undefined) return tool.accesses(parsed);
-  return tool.readOnly === true ? ToolAccesses.readAll() : ToolAccesses.all();
-}
 
 /** A running batch, for whoever controls the turn. */
 export interface ToolBatch {
@@ -453,7 +261,10 @@ class Batch implements ToolBatch {
     if (tool === undefined) return errorOutcome(unknownToolMessage(run.planned.call.name, this.step.tools));
     const before = this.#skipReason(run);
     if (before !== undefined) return before;
-    if (prior?.suspended !== undefined) return this.#suspend(run, prior.suspended);
+    if (prior?.suspended !== undefined) {
+      this.#suspend(run, prior.suspended);
+      return undefined;
+    }
     if (prior?.started === true && replayOf(tool) === 'never') return errorOutcome(UNKNOWN_OUTCOME);
     const permitted = await this.#authorize(run, tool, parsed);
     if (permitted === undefined || 'outcome' in permitted) return permitted?.outcome;
@@ -493,7 +304,7 @@ class Batch implements ToolBatch {
     // A call that ran before was authorised before; one that a person decided on needs no hook.
     if (prior?.started !== undefined) return { parsed };
     run.state = 'authorizing';
-    if (prior?.decision !== undefined) return this.#decide(run, tool, parsed, prior.decision, 'The decision');
+    if (prior?.decision !== undefined) return this.#decide(run, { tool, parsed }, { decision: prior.decision, from: 'The decision' });
     let current = parsed;
     for (const hook of this.scope.hooks) {
       if (hook.authorizeToolCall === undefined) continue;
@@ -507,7 +318,7 @@ class Batch implements ToolBatch {
         return { outcome: errorOutcome(`The call was denied: hook "${hook.name}" failed: ${messageOf(error)}`) };
       }
       if (this.scope.isAborted) return { outcome: abortOutcome(this.scope, false) };
-      const decided = await this.#decide(run, tool, current, decision, `Hook "${hook.name}"`);
+      const decided = await this.#decide(run, { tool, parsed: current }, { decision, from: `Hook "${hook.name}"` });
       if (decided === undefined || 'outcome' in decided) return decided;
       current = decided.parsed;
     }
@@ -516,10 +327,8 @@ class Batch implements ToolBatch {
 
   async #decide(
     run: CallRun,
-    tool: AnyTool,
-    parsed: unknown,
-    decision: AuthorizeDecision,
-    from: string,
+    { tool, parsed }: { readonly tool: AnyTool; readonly parsed: unknown },
+    { decision, from }: { readonly decision: AuthorizeDecision; readonly from: string },
   ): Promise<{ readonly parsed: unknown } | { readonly outcome: ToolOutcome } | undefined> {
     switch (decision.action) {
       case 'allow':
@@ -529,7 +338,8 @@ class Batch implements ToolBatch {
       case 'answer':
         return { outcome: toToolOutcome(decision.result, from) };
       case 'suspend':
-        return this.#suspend(run, { toolCallId: run.toolCallId, pending: [this.#pendingCall(run, decision.reason)] });
+        this.#suspend(run, { toolCallId: run.toolCallId, pending: [this.#pendingCall(run, decision.reason)] });
+        return undefined;
       case 'edit': {
         const read = await this.scope.settle(checkToolInput(tool, decision.input));
         if (!read.ok) return { outcome: errorOutcome(read.message) };
@@ -557,7 +367,7 @@ class Batch implements ToolBatch {
     };
   }
 
-  #suspend(run: CallRun, suspended: SuspendedCall): undefined {
+  #suspend(run: CallRun, suspended: SuspendedCall): void {
     run.state = 'suspended';
     run.suspended = suspended;
     run.interrupt = (outcome) => {
@@ -571,7 +381,6 @@ class Batch implements ToolBatch {
       });
     };
     run.ticket?.park();
-    return undefined;
   }
 
   /** Runs the tool; undefined if it suspended. */
@@ -597,11 +406,12 @@ class Batch implements ToolBatch {
     if (this.scope.isAborted) return abortOutcome(this.scope, true);
     const { pending = [], state } = returned;
     const below = pending.map((one) => ({ ...one, agentPath: [toolCallId, ...one.agentPath] }));
-    return this.#suspend(run, {
+    this.#suspend(run, {
       toolCallId,
       pending: below.length > 0 ? below : [this.#pendingCall(run, undefined)],
       state,
     });
+    return undefined;
   }
 
   /** Waits for a tool, for its time limit, and for the end of the grace after an abort or a cancel. */

@@ -178,7 +178,7 @@ function shallowProblems(schema: JsonSchema, input: unknown): string[] {
   for (const name of required) {
     if (typeof name === 'string' && !Object.hasOwn(input, name)) problems.push(`"${name}" is missing`);
   }
-  const properties: JsonObject = isRecord(schema['properties']) ? (schema['properties'] as JsonObject) : {};
+  const properties: JsonObject = isRecord(schema['properties']) ? (schema['properties']) : {};
   for (const [name, property] of Object.entries(properties)) {
     if (!Object.hasOwn(input, name) || !isRecord(property)) continue;
     const types = typesOf(property['type']);

@@ -22,6 +22,11 @@ export function errorResult(text: string): RecordedToolResult {
   return { content: [{ type: 'text', text }], isError: true };
 }
 
+/** The outcome of a call that did not run, or not to its end. */
+export function errorOutcome(text: string): ToolOutcome {
+  return { result: errorResult(text), stopTurn: false };
+}
+
 /** The error result of a tool that threw. */
 export function failureResult(thrown: unknown): RecordedToolResult {
   return errorResult(messageOf(thrown));
@@ -87,7 +92,8 @@ function render(value: unknown): string {
       if (typeof inner !== 'object' || inner === null) return inner;
       if (seen.has(inner)) return '[seen above]';
       seen.add(inner);
-      return inner instanceof Map ? Object.fromEntries(inner) : inner instanceof Set ? [...inner] : inner;
+      if (inner instanceof Map) return Object.fromEntries(inner as Map<string, unknown>);
+      return inner instanceof Set ? Array.from(inner as Set<unknown>) : inner;
     });
     return text;
   } catch (error) {

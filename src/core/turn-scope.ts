@@ -16,6 +16,7 @@ import type { LLM, LLMScope, Notice } from './llm.ts';
 import type { Message } from './message.ts';
 import { systemRuntime, type Runtime } from './runtime.ts';
 import type { ChildEvent } from './tool.ts';
+import { errorOutcome, type ToolOutcome } from './tool-result.ts';
 import { addUsage, NO_USAGE, toUsage, type Usage } from './usage.ts';
 
 /** Where an abort came from; `failure` is the loop's own, such as a recorder that failed. */
@@ -131,6 +132,11 @@ export class TurnScope {
   /** True once the turn was aborted, for whatever cause. */
   get isAborted(): boolean {
     return this.abortCause !== undefined;
+  }
+
+  /** The stop reason of an aborted turn. */
+  get abortStopReason(): 'aborted' | 'deadline' {
+    return this.abortCause === 'deadline' ? 'deadline' : 'aborted';
   }
 
   /** True if a person cancelled the turn. */
@@ -289,7 +295,7 @@ export class TurnScope {
   #stamp(event: Unstamped<RecordedEvent | LiveEvent>): LoopEvent {
     const stamped = { ...event, turnId: this.turnId, at: this.runtime.now() };
     // An event without its stamp, stamped again, is that event.
-    return (this.#metadata === undefined ? stamped : { ...stamped, metadata: this.#metadata }) as LoopEvent;
+    return (this.#metadata === undefined ? stamped : { ...stamped, metadata: this.#metadata });
   }
 
   /** Records tokens and adds them to the turn's. They count even if the recorder fails. */
@@ -333,23 +339,7 @@ export class TurnScope {
 
   /** What the hooks of a step get. */
   hookContext(step: number, llm: LLM): HookContext {
-    const scope = this;
-    return {
-      turnId: this.turnId,
-      step,
-      signal: this.signal,
-      llm,
-      runtime: this.runtime,
-      host: this.host,
-      get usage() {
-        return scope.usage;
-      },
-      messages: async () => scope.messages(),
-      record: (event) => scope.recordForHook(event),
-      notify: (notice) => {
-        scope.notify(notice);
-      },
-    };
+    return new ScopedHookContext(this, step, llm);
   }
 
   /** Records what a hook or recovery may record. One that does not wait for it leaves no unhandled rejection. */
@@ -372,6 +362,42 @@ export class TurnScope {
   }
 }
 
+class ScopedHookContext implements HookContext {
+  readonly turnId: string;
+  readonly step: number;
+  readonly signal: AbortSignal;
+  readonly llm: LLM;
+  readonly runtime: Runtime;
+  readonly host: unknown;
+  readonly #scope: TurnScope;
+
+  constructor(scope: TurnScope, step: number, llm: LLM) {
+    this.turnId = scope.turnId;
+    this.step = step;
+    this.signal = scope.signal;
+    this.llm = llm;
+    this.runtime = scope.runtime;
+    this.host = scope.host;
+    this.#scope = scope;
+  }
+
+  get usage(): Usage {
+    return this.#scope.usage;
+  }
+
+  async messages(): Promise<readonly Message[]> {
+    return this.#scope.messages();
+  }
+
+  record(event: HookRecord): Promise<void> {
+    return this.#scope.recordForHook(event);
+  }
+
+  notify(notice: Notice): void {
+    this.#scope.notify(notice);
+  }
+}
+
 function expire(waiting: Set<(reason: Error) => void>): void {
   const over = new GraceOver('The turn was aborted and its grace is over.');
   for (const reject of [...waiting]) reject(over);
@@ -389,8 +415,23 @@ function race<Value>(work: PromiseLike<Value>, waiting: Set<(reason: Error) => v
       },
       (error: unknown) => {
         waiting.delete(reject);
-        reject(error as Error);
+        reject(error);
       },
     );
   });
+}
+
+/** What a call is told that a person cancelled, with its turn or alone. */
+export const CANCELLED =
+  'The user cancelled this call on purpose. That is not a fault: do not repeat it unless the user asks, and wait for the user.';
+
+/** What a call that the turn's abort caught is told. */
+export function abortOutcome(scope: TurnScope, started: boolean): ToolOutcome {
+  if (scope.isUserCancel) return errorOutcome(CANCELLED);
+  const why = scope.abortCause === 'deadline' ? "The turn's time limit was reached" : 'The turn was aborted';
+  return errorOutcome(
+    started
+      ? `${why} while this call was running: its effects may have happened in part.`
+      : `${why} before this call started: it was not run.`,
+  );
 }

@@ -1,0 +1,117 @@
+/**
+ * Reply view: what a step sees of its reply while it arrives. Gives calls their ids, passes fragments on, keeps the text
+ * for an abort.
+ *
+ * - A call's id is fixed at its first fragment, and is the recorded one.
+ * - A failed attempt leaves no trace but its usage: `step.retrying` takes back what it streamed.
+ * - Nothing grows with the length of the reply but the text itself.
+ */
+import { summarizeError, type LLMError, type PartialReplyPart } from './errors.ts';
+import type { FailedAttempt, LLM, LLMDelta, LLMTiming } from './llm.ts';
+import type { TurnScope } from './turn-scope.ts';
+
+/** The step whose reply it is. */
+export interface ViewedStep {
+  /** 1-based. */
+  readonly step: number;
+  readonly stepId: string;
+  readonly llm: LLM;
+}
+
+/** What a step sees of its reply, attempt by attempt. */
+export class ReplyView {
+  readonly #scope: TurnScope;
+  readonly #about: ViewedStep;
+  #attempt = 1;
+  #callIds: string[] = [];
+  #text: { readonly type: 'text'; text: string }[] = [];
+  /** Fragments that follow each other join; anything in between starts a new part. */
+  #lastWasText = false;
+  #startedAt: number;
+  #firstAt: number | undefined;
+
+  constructor(scope: TurnScope, about: ViewedStep) {
+    this.#scope = scope;
+    this.#about = about;
+    this.#startedAt = scope.runtime.now();
+  }
+
+  /** Takes a fragment of the attempt that is under way. */
+  readonly onDelta = (delta: LLMDelta): void => {
+    const scope = this.#scope;
+    const { turnId } = scope;
+    const { step, stepId } = this.#about;
+    const at = scope.runtime.now();
+    const attempt = this.#attempt;
+    this.#firstAt ??= at;
+    if (delta.type === 'text') {
+      this.#keep(delta.text);
+      scope.emitDelta({ type: 'text.delta', turnId, at, step, stepId, attempt, text: delta.text });
+      return;
+    }
+    this.#lastWasText = false;
+    if (delta.type === 'thinking') {
+      scope.emitDelta({ type: 'thinking.delta', turnId, at, step, stepId, attempt, text: delta.text });
+      return;
+    }
+    const isFirst = this.#callIds[delta.callIndex] === undefined;
+    const toolCallId = this.callId(delta.callIndex);
+    const { name, inputText } = delta;
+    const named = isFirst && name !== undefined ? { name } : undefined;
+    scope.emitDelta({ type: 'tool.call.delta', turnId, at, step, stepId, attempt, toolCallId, ...named, inputText });
+  };
+
+  #keep(text: string): void {
+    const last = this.#text.at(-1);
+    if (this.#lastWasText && last !== undefined) last.text += text;
+    else this.#text.push({ type: 'text', text });
+    this.#lastWasText = true;
+  }
+
+  /** Our id of a call of this attempt, fixed when it is first asked for. */
+  callId(callIndex: number): string {
+    return (this.#callIds[callIndex] ??= this.#scope.runtime.createId('call'));
+  }
+
+  /** The text so far, in parts. */
+  get text(): readonly PartialReplyPart[] {
+    return this.#text;
+  }
+
+  /** Time of the attempt that is under way. */
+  timing(): LLMTiming {
+    const totalMs = this.#scope.runtime.now() - this.#startedAt;
+    return this.#firstAt === undefined ? { totalMs } : { firstDeltaMs: this.#firstAt - this.#startedAt, totalMs };
+  }
+
+  /** An attempt failed and another follows: says so, and starts anew. */
+  async retry(failed: FailedAttempt, recovery?: string): Promise<void> {
+    const { error, delayMs, maxAttempts } = failed;
+    const { step, stepId, llm } = this.#about;
+    await this.recordFailedUsage(error);
+    this.#scope.emit({
+      type: 'step.retrying',
+      step,
+      stepId,
+      attempt: this.#attempt,
+      modelId: llm.modelId,
+      error: summarizeError(error),
+      ...(maxAttempts !== undefined && { maxAttempts }),
+      ...(delayMs !== undefined && { delayMs }),
+      ...(recovery !== undefined && { recovery }),
+    });
+    this.#attempt += 1;
+    this.#callIds = [];
+    this.#text = [];
+    this.#lastWasText = false;
+    this.#startedAt = this.#scope.runtime.now();
+    this.#firstAt = undefined;
+  }
+
+  /** Records what a failed attempt cost, where the provider told. */
+  async recordFailedUsage(error: LLMError): Promise<void> {
+    if (error.usage === undefined) return;
+    const { step, stepId, llm } = this.#about;
+    await this.#scope.recordUsage(error.usage, { modelId: llm.modelId, purpose: 'attempt', step, stepId });
+  }
+}

@@ -1,0 +1,181 @@
+/**
+ * Tool plan: what is to happen to each call of a reply, decided before anything of the reply is recorded.
+ *
+ * - Calls are read, checked and prepared one after the other, in provider order.
+ * - A call that cannot run has its outcome here; whether one that can may run is `tool-call.ts`'s business.
+ */
+import { messageOf } from './errors.ts';
+import type { HookCall, HookContext, HookSibling, PrepareDecision } from './hooks.ts';
+import type { JsonValue } from './json.ts';
+import type { LLM } from './llm.ts';
+import type { ToolCallPart } from './message.ts';
+import type { AnyTool } from './tool.ts';
+import { ToolAccesses, type ToolAccess } from './tool-access.ts';
+import { checkToolInput, parseToolInput, unknownToolMessage, type ToolInputResult, type ToolTable } from './tool-input.ts';
+import { errorOutcome, toToolOutcome, type ToolOutcome } from './tool-result.ts';
+import type { OpenCall } from './transcript.ts';
+import { abortOutcome, type TurnScope } from './turn-scope.ts';
+
+/** The step whose calls these are. */
+export interface ToolStep {
+  /** 1-based. */
+  readonly step: number;
+  readonly stepId: string;
+  readonly llm: LLM;
+  readonly tools: ToolTable;
+  readonly context: HookContext;
+}
+
+/** What is to happen to a call. */
+export type CallPlan =
+  /** It may run, once it is authorised. */
+  | { readonly kind: 'run'; readonly parsed: unknown; readonly accesses: readonly ToolAccess[] }
+  /** It does not run; this is its result before the hooks' last look. */
+  | { readonly kind: 'settle'; readonly outcome: ToolOutcome }
+  /** It does not run; it gets the final result of this earlier call. */
+  | { readonly kind: 'share'; readonly toolCallId: string };
+
+/** A call that was read, checked and prepared. */
+export interface PlannedCall {
+  readonly call: ToolCallPart;
+  readonly tool: AnyTool | undefined;
+  /** The arguments it would run with; absent where the text was not an object. */
+  readonly input: JsonValue | undefined;
+  readonly description: string | undefined;
+  readonly plan: CallPlan;
+  /** True if a hook kept it from running: a resume asks that hook again. */
+  readonly held: boolean;
+  /** What the record knows of it, on a resume. */
+  readonly prior?: OpenCall | undefined;
+}
+
+/** Result of a call of a reply that was not whole. */
+export function notExecuted(why: string): CallPlan {
+  return { kind: 'settle', outcome: errorOutcome(`This call was not executed: ${why}.`) };
+}
+
+/**
+ * Reads, checks and prepares the calls of a reply, one after the other in provider order. Never rejects but for the end
+ * of the turn's grace.
+ */
+export async function planToolCalls(
+  scope: TurnScope,
+  step: ToolStep,
+  calls: readonly ToolCallPart[],
+): Promise<readonly PlannedCall[]> {
+  const siblings = calls.map(({ id, name, inputText }) => ({ toolCallId: id, name, inputText }));
+  const planned: PlannedCall[] = [];
+  for (const call of calls) {
+    const tool = step.tools.get(call.name);
+    const read = tool === undefined ? undefined : await scope.settle(parseToolInput(tool, call.inputText));
+    planned.push(await prepare(scope, step.context, { tools: step.tools, call, tool, siblings, read }));
+  }
+  return planned;
+}
+
+/** Plans the calls of an open step again: what is recorded of them stands, what never started is looked at anew. */
+export async function replanToolCalls(
+  scope: TurnScope,
+  step: ToolStep,
+  calls: readonly OpenCall[],
+): Promise<readonly PlannedCall[]> {
+  const siblings = calls.map(({ toolCallId, name, inputText }) => ({ toolCallId, name, inputText }));
+  const planned: PlannedCall[] = [];
+  for (const prior of calls) {
+    const { toolCallId, name, inputText, input, sameAs } = prior;
+    const call: ToolCallPart = { type: 'tool_call', id: toolCallId, name, inputText, ...(input !== undefined && { input }) };
+    const tool = step.tools.get(name);
+    if (sameAs !== undefined) {
+      const plan: CallPlan = { kind: 'share', toolCallId: sameAs };
+      planned.push({ call, tool, input, description: prior.description, plan, held: false, prior });
+      continue;
+    }
+    const known = prior.held === true ? undefined : input;
+    const read = tool && (await scope.settle(known === undefined ? parseToolInput(tool, inputText) : checkToolInput(tool, known)));
+    const seen = { tools: step.tools, call, tool, siblings, read };
+    const next = prior.held === true || tool === undefined ? await prepare(scope, step.context, seen) : conclude(seen, read);
+    planned.push({ ...next, prior });
+  }
+  return planned;
+}
+
+interface SeenCall {
+  readonly tools: ToolTable;
+  readonly call: ToolCallPart;
+  readonly tool: AnyTool | undefined;
+  readonly siblings: readonly HookSibling[];
+  /** Its arguments as they were read; absent for an unknown tool. */
+  readonly read: ToolInputResult | undefined;
+}
+
+function hookCall(seen: SeenCall, input: JsonValue | undefined): HookCall {
+  const { call, tool, siblings } = seen;
+  return { toolCallId: call.id, name: call.name, inputText: call.inputText, input, tool, siblings };
+}
+
+/** Asks the prepare hooks about a call that can be read, or whose tool does not exist: a host may word that. */
+async function prepare(scope: TurnScope, context: HookContext, seen: SeenCall): Promise<PlannedCall> {
+  let current = seen.read;
+  if (current?.ok === false) return conclude(seen, current);
+  for (const hook of scope.hooks) {
+    if (hook.prepareToolCall === undefined) continue;
+    if (scope.isAborted) break;
+    try {
+      const asked = hook.prepareToolCall(context, hookCall(seen, current?.input));
+      const decision: PrepareDecision | undefined | void = await scope.settle(asked);
+      if (decision === undefined) continue;
+      if (decision.action === 'rewrite') {
+        if (seen.tool === undefined) continue;
+        current = await scope.settle(checkToolInput(seen.tool, decision.input));
+        if (!current.ok) return conclude(seen, current);
+        continue;
+      }
+      const plan: CallPlan =
+        decision.action === 'same_as'
+          ? sharePlan(seen, decision.toolCallId)
+          : decision.action === 'block'
+            ? { kind: 'settle', outcome: errorOutcome(decision.reason) }
+            : { kind: 'settle', outcome: toToolOutcome(decision.result, `Hook "${hook.name}"`) };
+      return { ...conclude(seen, current), plan, held: plan.kind === 'settle' };
+    } catch (error) {
+      if (scope.isAborted) break;
+      scope.hookFailed(hook, 'prepareToolCall', error);
+      const outcome = errorOutcome(`The call was not run: hook "${hook.name}" failed: ${messageOf(error)}`);
+      return { ...conclude(seen, current), plan: { kind: 'settle', outcome }, held: true };
+    }
+  }
+  if (scope.isAborted) return { ...conclude(seen, current), plan: { kind: 'settle', outcome: abortOutcome(scope, false) } };
+  return conclude(seen, current);
+}
+
+function sharePlan(seen: SeenCall, toolCallId: string): CallPlan {
+  const own = seen.siblings.findIndex((sibling) => sibling.toolCallId === seen.call.id);
+  const other = seen.siblings.findIndex((sibling) => sibling.toolCallId === toolCallId);
+  if (other === -1 || other >= own) return notExecuted('a hook named a call as its equal that does not stand before it');
+  return { kind: 'share', toolCallId };
+}
+
+/** What a call that no hook held comes to: the tool says what it would do and what it touches. */
+function conclude(seen: SeenCall, read: ToolInputResult | undefined): PlannedCall {
+  const { call, tool, tools } = seen;
+  const base = { call, tool, input: read?.input, description: undefined, held: false };
+  if (tool === undefined || read === undefined) {
+    const text = unknownToolMessage(call.name, tools);
+    return { ...base, plan: { kind: 'settle', outcome: errorOutcome(text) } };
+  }
+  if (!read.ok) return { ...base, plan: { kind: 'settle', outcome: errorOutcome(read.message) } };
+  try {
+    const description = tool.describe?.(read.parsed);
+    return { ...base, description, plan: { kind: 'run', parsed: read.parsed, accesses: accessesOf(tool, read.parsed) } };
+  } catch (error) {
+    const outcome = errorOutcome(`The call was not run: the tool could not say what it does: ${messageOf(error)}`);
+    return { ...base, plan: { kind: 'settle', outcome } };
+  }
+}
+
+/** What a call touches. */
+export function accessesOf(tool: AnyTool, parsed: unknown): readonly ToolAccess[] {
+  if (tool.accesses !== undefined) return tool.accesses(parsed);
+  return tool.readOnly === true ? ToolAccesses.readAll() : ToolAccesses.all();
+}
+

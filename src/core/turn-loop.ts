@@ -1,0 +1,511 @@
+/**
+ * Turn loop: from an input to a stop reason. Owns the order of steps, the stops between them, and the one end.
+ *
+ * - R1 Never throws for an expected end: limits, aborts, failures of model, tools, hooks and recorder are results.
+ * - R2 Once `turn.begin` is recorded, `turn.end` comes last and once, unless the turn is suspended or the recorder dead.
+ * - R3 Stop beats continue: an abort, `control.stop()`, a hook's or a tool's stop win over steering and continuations.
+ * - R4 A limit is checked before money is spent on a step.
+ */
+import { isTurnloopError, messageOf, summarizeError, TurnloopError } from './errors.ts';
+import { TRANSCRIPT_VERSION, type AfterLimit, type SuspendedCall } from './events.ts';
+import type { FinishedStep, HookContext, StepSettings, StopCondition, StopDecision } from './hooks.ts';
+import type { LLM } from './llm.ts';
+import { textOf, userMessage, type AssistantMessage, type Message, type UserMessage } from './message.ts';
+import { createRecoveryState, type RecoveryState } from './step-request.ts';
+import type { StepStopReason, TurnStopReason } from './stop-reason.ts';
+import type { AnyTool, ToolCallDecision } from './tool.ts';
+import type { ToolBatch } from './tool-call.ts';
+import { toolTable } from './tool-input.ts';
+import { applyDecisions, type OpenStep } from './transcript.ts';
+import { createTurnControl, stateOf, type TurnControlState } from './turn-control.ts';
+import { inputOf, type RunTurnOptions, type StepInfo, type TurnResult } from './turn-options.ts';
+import { createTurnScope, type TurnScope } from './turn-scope.ts';
+import { resumeStep, runStep, stopReasonOf, type StepOptions, type StepOutcome } from './turn-step.ts';
+
+/** How often a turn may go on after a stop, whatever the hooks say. */
+const MAX_CONTINUATIONS = 100;
+/** What a hook that just says `true` tells the model. */
+const CONTINUE_REMINDER = 'You stopped, but the task is not done. Go on.';
+/** What a reply that a person cut off is followed by. */
+const CANCEL_REMINDER = 'The user interrupted the reply above on purpose. Do not resume it unless asked.';
+
+/** Why a turn ends. */
+interface End {
+  readonly stopReason: TurnStopReason;
+  readonly error?: TurnloopError | undefined;
+  readonly stoppedBy?: string | undefined;
+  readonly stopMessage?: string | undefined;
+  readonly suspended?: readonly SuspendedCall[] | undefined;
+}
+
+/** What a finished step leads to: an end, a reason to ask whether to go on, or the next step. */
+type AfterStep = { readonly end: End } | { readonly stopped: StepStopReason } | 'next';
+
+/** One turn, from its options to its result. */
+export class TurnLoop {
+  readonly #options: RunTurnOptions;
+  readonly #scope: TurnScope;
+  readonly #control: TurnControlState;
+  readonly #recoveries: RecoveryState;
+  readonly #conditions: readonly StopCondition[];
+  #steps: number;
+  #continuations: number;
+  #lastModelId: string | undefined;
+  #message: AssistantMessage | undefined;
+  /** The step that is open, for the interruption event. */
+  #activeStep: number | undefined;
+  #batch: ToolBatch | undefined;
+  /** Set for the one step that was granted after a limit. */
+  #afterLimit: AfterLimit | undefined;
+  #limitAsked = false;
+  /** Settings of the step about to begin. */
+  #settings: StepSettings = {};
+  /** The model of the last step. */
+  #llm: LLM | undefined;
+
+  constructor(options: RunTurnOptions) {
+    const { resume, stopWhen = [] } = options;
+    this.#options = options;
+    this.#control = stateOf(options.control ?? createTurnControl());
+    this.#conditions = typeof stopWhen === 'function' ? [stopWhen] : stopWhen;
+    this.#recoveries = createRecoveryState(options.recoveries);
+    this.#steps = resume?.turn.steps ?? 0;
+    this.#continuations = resume?.turn.continuations ?? 0;
+    this.#scope = createTurnScope({
+      ...options,
+      turnId: resume?.turn.turnId ?? options.turnId,
+      metadata: options.metadata ?? resume?.turn.metadata,
+    });
+    if (resume !== undefined) {
+      this.#scope.usage = resume.turn.usage;
+      for (const { modelId, usage } of resume.turn.usageByModel) this.#scope.usageByModel.set(modelId, usage);
+    }
+  }
+
+  async run(): Promise<TurnResult> {
+    const scope = this.#scope;
+    try {
+      this.#control.attach({
+        abort: (reason) => {
+          scope.abort('control', reason);
+        },
+        skipPendingCalls: () => this.#batch?.skipPendingCalls(),
+        cancelToolCall: (toolCallId) => this.#batch?.cancelToolCall(toolCallId) ?? false,
+      });
+      if (scope.isAborted) return this.#result(this.#interrupt(this.#abortEnd()));
+      const end = await this.#guarded(() => this.#go());
+      return this.#result(await this.#conclude(end));
+    } finally {
+      scope.close();
+    }
+  }
+
+  /** Turns whatever stops the loop's own code into an end. */
+  async #guarded(work: () => Promise<End>): Promise<End> {
+    try {
+      return await work();
+    } catch (error) {
+      if (this.#scope.recorderError !== undefined) return { stopReason: 'fatal_error', error: this.#scope.recorderError };
+      if (this.#scope.isAborted && this.#scope.abortCause !== 'failure') return this.#abortEnd();
+      return { stopReason: 'fatal_error', error: asTurnloopError(error) };
+    }
+  }
+
+  async #go(): Promise<End> {
+    await this.#open();
+    let after = await this.#resumeOpenStep();
+    for (;;) {
+      if (after !== 'next') {
+        const end = 'end' in after ? after.end : await this.#continueOrEnd(after.stopped);
+        if (end !== undefined) return end;
+      }
+      const end = await this.#beforeStep();
+      if (end !== undefined) return end;
+      after = await this.#afterStep(await this.#step());
+    }
+  }
+
+  /** Records how the turn starts, or that it goes on. */
+  async #open(): Promise<void> {
+    const { resume } = this.#options;
+    const input = inputOf(this.#options.input);
+    if (resume === undefined) {
+      await this.#scope.record({ type: 'turn.begin', version: TRANSCRIPT_VERSION, inputCount: input.length });
+      for (const message of input) await this.#recordMessage(message);
+      return;
+    }
+    await this.#scope.record({ type: 'turn.resume', decisions: resume.decisions ?? [] });
+    const { missingInput } = resume.turn;
+    for (const message of missingInput > 0 ? input.slice(-missingInput) : []) await this.#recordMessage(message);
+  }
+
+  async #recordMessage(message: UserMessage): Promise<void> {
+    const id = message.id === '' ? this.#scope.runtime.createId('message') : message.id;
+    await this.#scope.record({ type: 'message', message: message.id === id ? message : { ...message, id } });
+  }
+
+  /** Finishes the step that the turn to resume stood in. */
+  async #resumeOpenStep(): Promise<AfterStep> {
+    const { resume } = this.#options;
+    const open = resume?.turn.step;
+    if (resume === undefined || open === undefined) return 'next';
+    this.#afterLimit = open.afterLimit;
+    this.#limitAsked = open.afterLimit !== undefined;
+    if (open.ended !== undefined) {
+      this.#message = await this.#recordedReply(open.stepId);
+      return open.calls.length > 0 && open.ended === 'tool_use' ? this.#limitEnd() ?? 'next' : { stopped: open.ended };
+    }
+    if (open.reply === undefined) {
+      // Nothing of its reply counts: the step is asked again, under its own number.
+      this.#steps = open.step - 1;
+      return 'next';
+    }
+    if (open.reply.interrupted !== undefined) {
+      this.#message = await this.#recordedReply(open.stepId);
+      return { end: { stopReason: open.reply.interrupted, stopMessage: 'The process stopped while the turn was ending.' } };
+    }
+    this.#activeStep = open.step;
+    this.#reportUnmatched(open, resume.decisions ?? []);
+    const step = { ...open, calls: applyDecisions(open.calls, resume.decisions ?? []) };
+    const { llm, tools } = await this.#setUp(open.step);
+    const options = this.#stepOptions({ step: open.step, llm, tools, messages: await this.#history() });
+    return this.#afterStep(await resumeStep(this.#scope, step, options));
+  }
+
+  /** A decision that speaks of no pending call changes nothing; whoever made it should know. */
+  #reportUnmatched(open: OpenStep, decisions: readonly ToolCallDecision[]): void {
+    const known = new Set(open.calls.flatMap((call) => [call.toolCallId, ...(call.suspended?.pending ?? []).map((one) => one.toolCallId)]));
+    for (const { toolCallId } of decisions) {
+      if (!known.has(toolCallId)) this.#scope.notify({ name: 'decision.unmatched', data: { toolCallId } });
+    }
+  }
+
+  async #recordedReply(stepId: string): Promise<AssistantMessage | undefined> {
+    const message = (await this.#history()).findLast((one) => one.id === stepId);
+    return message?.role === 'assistant' ? message : undefined;
+  }
+
+  /** Everything that comes before a step is opened; an end if it is not to be. */
+  async #beforeStep(): Promise<End | undefined> {
+    const scope = this.#scope;
+    if (scope.isAborted) return this.#abortEnd();
+    if (this.#control.stopRequested) return STOPPED_BY_CONTROL;
+    if (this.#afterLimit === undefined) {
+      const limit = this.#checkConditions(false);
+      if (limit !== undefined) {
+        const end = await this.#continueAfterLimit(limit);
+        if (end !== undefined) return end;
+      }
+    }
+    await this.#drainSteering();
+    this.#settings = { ...this.#options.request };
+    if (scope.hooks.length > 0) {
+      const blocked = await this.#askBeforeStep();
+      if (blocked !== undefined) return blocked;
+    }
+    return scope.isAborted ? this.#abortEnd() : undefined;
+  }
+
+  async #askBeforeStep(): Promise<End | undefined> {
+    const scope = this.#scope;
+    const step = this.#steps + 1;
+    for (const hook of scope.hooks) {
+      if (hook.beforeStep === undefined) continue;
+      try {
+        const context = await this.#hookContext(step);
+        const asked = await scope.settle(hook.beforeStep(context));
+        if (scope.isAborted) return this.#abortEnd();
+        if (asked === undefined) continue;
+        const { block, ...settings } = asked;
+        if (block !== undefined) {
+          return { stopReason: block.stopReason ?? 'stopped', stoppedBy: hook.name, stopMessage: block.reason };
+        }
+        this.#settings = { ...this.#settings, ...settings };
+      } catch (error) {
+        if (scope.isAborted) throw error;
+        scope.hookFailed(hook, 'beforeStep', error);
+        throw new TurnloopError('hook_failed', `Hook "${hook.name}" failed in beforeStep: ${messageOf(error)}`, { cause: error });
+      }
+    }
+    return undefined;
+  }
+
+  #info(step: number): StepInfo {
+    return { turnId: this.#scope.turnId, step, usage: this.#scope.usage };
+  }
+
+  /** The model and the tools of a step. */
+  async #setUp(step: number): Promise<{ readonly llm: LLM; readonly tools: readonly AnyTool[] }> {
+    const { llm, tools = [] } = this.#options;
+    const scope = this.#scope;
+    try {
+      const model = typeof llm === 'function' ? await scope.settle(llm(this.#info(step))) : llm;
+      const list = typeof tools === 'function' ? await scope.settle(tools(this.#info(step))) : tools;
+      toolTable(list);
+      this.#llm = model;
+      return { llm: model, tools: list };
+    } catch (error) {
+      if (scope.isAborted) throw error;
+      const message = `The model or the tools of step ${step} could not be had: ${messageOf(error)}`;
+      throw new TurnloopError('setup_failed', message, { cause: error });
+    }
+  }
+
+  async #history(): Promise<readonly Message[]> {
+    try {
+      return await this.#scope.messages();
+    } catch (error) {
+      if (this.#scope.isAborted) throw error;
+      throw new TurnloopError('history_failed', `buildMessages failed: ${messageOf(error)}`, { cause: error });
+    }
+  }
+
+  async #step(): Promise<StepOutcome> {
+    const step = this.#steps + 1;
+    const { llm, tools } = await this.#setUp(step);
+    const messages = await this.#history();
+    const settings: StepSettings = this.#afterLimit === undefined ? this.#settings : { ...this.#settings, toolChoice: 'none' };
+    this.#steps = step;
+    this.#activeStep = step;
+    return runStep(this.#scope, this.#stepOptions({ step, llm, tools, messages, settings }));
+  }
+
+  #stepOptions(own: Pick<StepOptions, 'step' | 'llm' | 'tools' | 'messages' | 'settings'>): StepOptions {
+    return {
+      ...own,
+      recoveries: this.#recoveries,
+      afterLimit: this.#afterLimit,
+      checkReply: (modelId) => {
+        this.#lastModelId = modelId;
+        return this.#checkConditions(true);
+      },
+      onBatch: (batch) => {
+        this.#batch = batch;
+      },
+    };
+  }
+
+  async #afterStep(outcome: StepOutcome): Promise<AfterStep> {
+    const scope = this.#scope;
+    if (outcome.kind !== 'done') {
+      this.#message = outcome.message ?? this.#message;
+      if (scope.recorderError !== undefined) throw scope.recorderError;
+      if (outcome.kind === 'suspended') return { end: { stopReason: 'suspended', suspended: outcome.suspended } };
+      if (outcome.kind === 'failed') return { end: { stopReason: stopReasonOf(outcome.error), error: outcome.error } };
+      if (outcome.message !== undefined && scope.isUserCancel) {
+        await this.#recordMessage(userMessage(CANCEL_REMINDER, { origin: 'reminder' }));
+      }
+      return { end: this.#abortEnd() };
+    }
+    const { finished, stoppedBy, limit } = outcome;
+    this.#message = finished.message;
+    const stop = await this.#askAfterStep(finished);
+    if (scope.isAborted) return { end: this.#abortEnd() };
+    this.#activeStep = undefined;
+    if (stop !== undefined) return { end: stop };
+    if (stoppedBy !== undefined) return { end: { stopReason: 'stopped', stoppedBy } };
+    if (this.#control.stopRequested && finished.stopReason === 'tool_use') return { end: STOPPED_BY_CONTROL };
+    const limitEnd = this.#limitEnd();
+    if (limitEnd !== undefined) return limitEnd;
+    if (limit !== undefined) {
+      const end = await this.#continueAfterLimit(limit);
+      return end === undefined ? 'next' : { end };
+    }
+    return finished.stopReason === 'tool_use' ? 'next' : { stopped: finished.stopReason };
+  }
+
+  /** The end of a turn whose last step was granted after a limit. */
+  #limitEnd(): { readonly end: End } | undefined {
+    if (this.#afterLimit === undefined) return undefined;
+    const { stopReason, stoppedBy } = this.#afterLimit;
+    return { end: { stopReason, stoppedBy } };
+  }
+
+  async #askAfterStep(finished: FinishedStep): Promise<End | undefined> {
+    const scope = this.#scope;
+    let end: End | undefined;
+    for (const hook of scope.hooks) {
+      if (hook.afterStep === undefined || scope.isAborted) continue;
+      try {
+        const stop = await scope.settle(hook.afterStep(await this.#hookContext(this.#steps), finished));
+        if (stop !== undefined) {
+          end ??= { stopReason: stop.stopReason ?? 'stopped', stoppedBy: hook.name, stopMessage: stop.reason };
+        }
+      } catch (error) {
+        scope.hookFailed(hook, 'afterStep', error);
+      }
+    }
+    return end;
+  }
+
+  /** What the hooks of a step get; before the first step the model that it would have. */
+  async #hookContext(step: number): Promise<HookContext> {
+    const { llm } = this.#options;
+    this.#llm ??= typeof llm === 'function' ? await this.#scope.settle(llm(this.#info(step))) : llm;
+    return this.#scope.hookContext(step, this.#llm);
+  }
+
+  #checkConditions(afterReply: boolean): StopDecision | undefined {
+    const state = {
+      turnId: this.#scope.turnId,
+      steps: this.#steps,
+      usage: this.#scope.usage,
+      usageByModel: this.#scope.usageByModel,
+      modelId: this.#lastModelId,
+    };
+    for (const condition of this.#conditions) {
+      if (afterReply && condition.afterReply !== true) continue;
+      const decision = condition(state);
+      if (decision !== undefined) return decision;
+    }
+    return undefined;
+  }
+
+  /** Puts what waits to be said before the next request. */
+  async #drainSteering(): Promise<void> {
+    for (let steered = this.#control.nextSteering(); steered !== undefined; steered = this.#control.nextSteering()) {
+      try {
+        await this.#recordMessage({ ...steered.message, origin: 'steering' });
+      } catch (error) {
+        this.#control.returnSteering(steered);
+        throw error;
+      }
+      steered.settle('delivered');
+    }
+  }
+
+  /** The model is done: steering, then the hooks, may open another step. An end if neither does. */
+  async #continueOrEnd(stopReason: StepStopReason): Promise<End | undefined> {
+    const end: End = { stopReason: stopReason === 'tool_use' ? 'unknown' : stopReason };
+    if (this.#scope.isAborted) return this.#abortEnd();
+    if (this.#control.stopRequested) return end;
+    const limitEnd = this.#limitEnd();
+    if (limitEnd !== undefined) return limitEnd.end;
+    const isWhole = stopReason !== 'filtered' && stopReason !== 'paused';
+    if (isWhole && this.#control.hasSteering) return undefined;
+    const goOn = await this.#askToContinue(end.stopReason, false);
+    if (this.#scope.isAborted) return this.#abortEnd();
+    if (this.#control.stopRequested || goOn === undefined) return end;
+    if (this.#continuations >= MAX_CONTINUATIONS) {
+      this.#scope.notify({ name: 'continuations.exhausted', data: { continuations: MAX_CONTINUATIONS } });
+      return end;
+    }
+    this.#continuations += 1;
+    // A paused reply goes back as it is: a message behind it would start something new.
+    if (stopReason !== 'paused') await this.#recordMessage(goOn);
+    return undefined;
+  }
+
+  /** A limit was reached: the hooks may grant one last step, without tools. */
+  async #continueAfterLimit(limit: StopDecision): Promise<End | undefined> {
+    const { stopReason, name, reason } = limit;
+    const end: End = { stopReason, stoppedBy: name, stopMessage: reason };
+    if (this.#limitAsked || this.#control.stopRequested || this.#scope.isAborted) return end;
+    this.#limitAsked = true;
+    const goOn = await this.#askToContinue(stopReason, true);
+    if (goOn === undefined || this.#scope.isAborted) return this.#scope.isAborted ? this.#abortEnd() : end;
+    this.#afterLimit = { stopReason, stoppedBy: name };
+    await this.#recordMessage(goOn);
+    return undefined;
+  }
+
+  async #askToContinue(stopReason: TurnStopReason, limit: boolean): Promise<UserMessage | undefined> {
+    const scope = this.#scope;
+    for (const hook of scope.hooks) {
+      if (hook.shouldContinueAfterStop === undefined) continue;
+      try {
+        const stop = { stopReason, limit, continuations: this.#continuations };
+        const answer = await scope.settle(hook.shouldContinueAfterStop(await this.#hookContext(this.#steps), stop));
+        if (answer === true) return userMessage(CONTINUE_REMINDER, { origin: 'reminder' });
+        if (typeof answer === 'object') return answer;
+      } catch (error) {
+        scope.hookFailed(hook, 'shouldContinueAfterStop', error);
+      }
+    }
+    return undefined;
+  }
+
+  #abortEnd(): End {
+    const { abortCause, signal } = this.#scope;
+    if (abortCause === 'deadline') return { stopReason: 'deadline' };
+    const reason: unknown = signal.reason;
+    return isTurnloopError(reason) ? { stopReason: 'aborted', stopMessage: reason.message } : { stopReason: 'aborted' };
+  }
+
+  /** Records the end, or the suspension. */
+  async #conclude(end: End): Promise<End> {
+    const scope = this.#scope;
+    if (scope.recorderError !== undefined) return this.#interrupt(end);
+    try {
+      if (end.suspended !== undefined) {
+        await scope.record({ type: 'turn.suspend', calls: end.suspended });
+        return end;
+      }
+      this.#interrupt(end);
+      const { stopReason, stoppedBy, stopMessage, error } = end;
+      await scope.record({
+        type: 'turn.end',
+        stopReason,
+        ...(stoppedBy !== undefined && { stoppedBy }),
+        ...(stopMessage !== undefined && { stopMessage }),
+        ...(error !== undefined && { error: summarizeError(error) }),
+        steps: this.#steps,
+      });
+      return end;
+    } catch {
+      const { recorderError } = scope;
+      // Without a recorder error it is the grace that was over: the end stands, unrecorded.
+      return recorderError === undefined ? end : { stopReason: 'fatal_error', error: recorderError };
+    }
+  }
+
+  /** Announces an end that comes before the model was done. */
+  #interrupt(end: End): End {
+    if (INTERRUPTIONS.has(end.stopReason)) {
+      this.#scope.emit({
+        type: 'turn.interrupted',
+        stopReason: end.stopReason,
+        ...(this.#activeStep !== undefined && { activeStep: this.#activeStep }),
+        ...(end.error !== undefined && { error: summarizeError(end.error) }),
+      });
+    }
+    return end;
+  }
+
+  #result(end: End): TurnResult {
+    const { stopReason, error, stoppedBy, stopMessage, suspended } = end;
+    const undelivered = this.#control.detach();
+    return {
+      turnId: this.#scope.turnId,
+      stopReason,
+      steps: this.#steps,
+      usage: this.#scope.usage,
+      ...(this.#message !== undefined && { message: this.#message }),
+      text: textOf(this.#message),
+      ...(error !== undefined && { error }),
+      ...(stoppedBy !== undefined && { stoppedBy }),
+      ...(stopMessage !== undefined && { stopMessage }),
+      ...(suspended !== undefined && { pending: suspended.flatMap((call) => call.pending) }),
+      ...(undelivered.length > 0 && { undelivered }),
+    };
+  }
+}
+
+const STOPPED_BY_CONTROL: End = { stopReason: 'stopped', stoppedBy: 'control' };
+
+/** Ends that cut a turn short, as against those that a model, a hook, a tool or a person chose. */
+const INTERRUPTIONS: ReadonlySet<TurnStopReason> = new Set<TurnStopReason>([
+  'max_steps',
+  'max_budget',
+  'deadline',
+  'circuit_breaker',
+  'context_overflow',
+  'aborted',
+  'fatal_error',
+]);
+
+function asTurnloopError(error: unknown): TurnloopError {
+  if (isTurnloopError(error)) return error;
+  return new TurnloopError('internal', `The loop failed: ${messageOf(error)}`, { cause: error });
+}
+
