@@ -92,6 +92,43 @@ describe('the coding agent', () => {
       seen.push(...questions.map((question) => `> ${question}`), ...calls.map((step) => `[${step.join(' | ')}]`), ...answers);
     }
 
-    expect(seen.join('\n')).toMatchInlineSnapshot();
+    expect(seen.join('\n')).toMatchInlineSnapshot(`
+      "> hello
+      > What can you do?
+      Hello! What should I do?
+      I can list, read, search and edit files and run commands.
+      > list the files
+      [list .]
+      Found: .env.example, CHANGELOG.md, README.md, ...
+      > read README.md and package.json
+      [read README.md | read package.json]
+      File 1 begins: # turn-demo
+      File 2 begins: {
+      > search for BASE_DELAY in src and read the first file
+      [search for BASE_DELAY in src]
+      [read src/core/retry-policy.ts]
+      src/core/retry-policy.ts begins: export const BASE_DELAY = 250;
+      > replace 1.2.0 by 1.3.0 in package.json and run the tests
+      [edit package.json]
+      [run npm test]
+      Output: > turn-demo@1.3.0 test
+      > read docs/guide.md
+      > replace Guide by Manual in docs/guide.md
+      > show me the file
+      [read docs/guide.md]
+      [edit docs/guide.md]
+      [read docs/guide.md]
+      docs/guide.md begins: # Guide
+      Replaced Guide by Manual in docs/guide.md.
+      docs/guide.md begins: # Manual
+      > read missing.txt
+      [read missing.txt]
+      That failed: Error: no such file: missing.txt
+      > run cat missing.txt
+      [run cat missing.txt]
+      That failed: Error: command failed with exit code 1
+      > What is the weather in Paris?
+      I have no tool for that."
+    `);
   });
 });

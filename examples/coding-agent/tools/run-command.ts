@@ -22,8 +22,13 @@ export function runCommand(workspace: Workspace, { timeoutMs = TIMEOUT_MS }: Run
     // Nobody knows what a command touches: it runs alone. (Also the default.)
     accesses: () => ToolAccesses.all(),
     describe: ({ command }) => `run ${command}`,
-    execute: async ({ command }, { signal, progress }) => {
-      const result = await runShell(command, { folder: workspace.root, signal, timeoutMs, onOutput: progress });
+    execute: async ({ command }, context) => {
+      const result = await runShell(command, {
+        folder: workspace.root,
+        signal: context.signal,
+        timeoutMs,
+        onOutput: (update) => context.progress(update),
+      });
       const output = stripVTControlCharacters(result.output).trim();
       const failure = failureOf(result, timeoutMs);
       const text = failure === undefined ? output || '(no output)' : [failure, output].join('\n').trim();

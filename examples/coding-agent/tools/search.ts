@@ -21,16 +21,16 @@ export function search(workspace: Workspace): AnyTool {
     readOnly: true,
     accesses: ({ path }) => ToolAccesses.readTree(workspace.nameOf(path), workspace.pathOptions),
     describe: ({ pattern, path }) => `search for ${pattern} in ${path}`,
-    execute: async ({ pattern, path }, { signal, progress }) => {
+    execute: async ({ pattern, path }, context) => {
       const matches: string[] = [];
       let fileCount = 0;
       for await (const batch of inBatches(workspace.files(path), BATCH_SIZE)) {
-        signal.throwIfAborted();
+        context.signal.throwIfAborted();
         const found = await Promise.all(batch.map((file) => searchFile(workspace, file, pattern)));
         matches.push(...found.flat());
         if (matches.length > MAX_MATCHES) break;
         fileCount += batch.length;
-        if (batch.length === BATCH_SIZE) progress({ kind: 'status', text: `${fileCount} files searched` });
+        if (batch.length === BATCH_SIZE) context.progress({ kind: 'status', text: `${fileCount} files searched` });
       }
       if (matches.length === 0) return 'No matches';
       if (matches.length <= MAX_MATCHES) return matches.join('\n');
