@@ -9,7 +9,8 @@
  * 2. what a fold relies on: the version, plain JSON, unique ids of messages and steps, messages with an id
  * 3. order: `turn.begin` first and `turn.end` last and once; the input before step 1; steps 1 to n; parts by index and all
  *    of them before any tool; `tool.finished` before `tool.result`; results in the order of the calls; `step.end` last;
- *    `turn.suspend` instead of `step.end` and `turn.end`, with no result behind a suspended call
+ *    `turn.suspend` instead of `step.end` and `turn.end`, with no result behind a suspended call. A turn that was given up
+ *    ends `aborted`, and may lack `tool.finished` and `step.end`
  * 5. tokens are numbers of at least 0, recorded before the parts they paid for, once, and the same in `step.end`; with the
  *    `result` option they add up to its usage
  * 9. no call starts twice without a resume in between, none starts or finishes again once it has finished, and its
@@ -61,9 +62,15 @@ export function checkTranscript(
 ): readonly LawViolation[] {
   const violations: LawViolation[] = [];
   let index = 0;
-  const report: Report = (law, message) => {
-    violations.push({ law, message, index });
+  const reportAt = (at: number, law: number, message: string): void => {
+    violations.push({ law, message, index: at });
   };
+  const report: Report = Object.assign((law: number, message: string) => reportAt(index, law, message), {
+    fromHere: () => {
+      const at = index;
+      return (law: number, message: string) => reportAt(at, law, message);
+    },
+  });
   const ids = new IdCheck(report);
   let turn: TurnCheck | undefined;
 

@@ -22,16 +22,11 @@ export {
   toolCall,
   type ToolCallOptions,
 } from './reply.ts';
-export { type Script, scriptedLLM, type ScriptedLLM, type ScriptedLLMOptions } from './scripted-llm.ts';
+export type { Script } from './script-cursor.ts';
+export { scriptedLLM, type ScriptedLLM, type ScriptedLLMOptions } from './scripted-llm.ts';
 export { virtualRuntime, type VirtualRuntime, type VirtualRuntimeOptions } from './virtual-runtime.ts';
 export { seededRandom } from './seeded-random.ts';
-export {
-  type EventRecording,
-  isRecordedEvent,
-  type LoopEventOf,
-  type LoopEventType,
-  recordEvents,
-} from './record-events.ts';
+export { type EventRecording, type LoopEventOf, type LoopEventType, recordEvents } from './record-events.ts';
 export {
   abortAt,
   type Abortable,
@@ -75,3 +70,11 @@ export {
   type CheckTranscriptOptions,
   type LawViolation,
 } from './check-transcript.ts';
+export {
+  runScripted,
+  type RunScriptedOptions,
+  type ScriptedOutcome,
+  type ScriptedScene,
+  type ScriptedTurn,
+  startScripted,
+} from './run-scripted.ts';

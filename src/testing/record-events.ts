@@ -1,4 +1,5 @@
 /** Records events: a listener that keeps what it sees, and answers what a test asks about it. */
+import { isRecordedEvent } from '../core/event-dispatcher.ts';
 import type { DispatchEvent, LiveEvent, LoopEvent, RecordedEvent } from '../core/events.ts';
 
 /** The type word of any event. */
@@ -53,22 +54,7 @@ export function recordEvents(): EventRecording {
   };
 }
 
-/** True for events that belong in a transcript: those of the turn itself that are not live only. */
-export function isRecordedEvent(event: LoopEvent): event is RecordedEvent {
-  return !LIVE_TYPES.has(event.type) && !('agentPath' in event);
-}
-
 /** True for events of one type. */
 export function isOfType<Type extends LoopEventType>(event: LoopEvent, type: Type): event is LoopEvent & LoopEventOf<Type> {
   return event.type === type;
 }
-
-const LIVE_TYPES: ReadonlySet<string> = new Set<LiveEvent['type']>([
-  'text.delta',
-  'thinking.delta',
-  'tool.call.delta',
-  'tool.progress',
-  'step.retrying',
-  'turn.interrupted',
-  'notice',
-]);

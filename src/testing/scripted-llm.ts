@@ -17,15 +17,10 @@ import {
   resolveReply,
   StreamCut,
   type ChunkSize,
-  type RepeatedReply,
-  type Reply,
-  type ReplyFunction,
   type ScriptedReply,
 } from './reply.ts';
+import { ScriptCursor, type Script } from './script-cursor.ts';
 import { createUsageSimulator, type UsageSimulator } from './simulated-usage.ts';
-
-/** What a scripted model plays: replies in order, or a function that is asked each time. */
-export type Script = readonly (Reply | RepeatedReply)[] | ReplyFunction;
 
 /** Options of {@link scriptedLLM}. */
 export interface ScriptedLLMOptions {
@@ -187,56 +182,6 @@ function usageOf(options: ScriptedLLMOptions): UsageSimulator {
   const { usage } = options;
   if (usage === undefined) return createUsageSimulator(options.cache === true);
   return (request, content) => toUsage(typeof usage === 'function' ? usage(request, content) : usage);
-}
-
-/** Where a script stands. */
-class ScriptCursor {
-  readonly #script: Script;
-  #position = 0;
-  #repeated = 0;
-
-  constructor(script: Script) {
-    this.#script = script;
-  }
-
-  /** How many replies there are in all, repetitions counted; endless ones count as none. */
-  get total(): number {
-    return typeof this.#script === 'function' ? 0 : this.#script.reduce((sum, entry) => sum + timesOf(entry), 0);
-  }
-
-  get left(): number {
-    if (typeof this.#script === 'function') return 0;
-    const [current, ...later] = this.#script.slice(this.#position);
-    if (current === undefined) return 0;
-    const leftOfCurrent = Math.max(0, timesOf(current) - this.#repeated);
-    return later.reduce((sum, entry) => sum + timesOf(entry), leftOfCurrent);
-  }
-
-  next(): Reply | undefined {
-    if (typeof this.#script === 'function') return this.#script;
-    const entry = this.#script[this.#position];
-    if (entry === undefined || !isRepeated(entry)) {
-      if (entry !== undefined) this.#position += 1;
-      return entry;
-    }
-    if (this.#repeated < entry.times) {
-      this.#repeated += 1;
-      return entry.reply;
-    }
-    this.#repeated = 0;
-    this.#position += 1;
-    return this.next();
-  }
-}
-
-function isRepeated(entry: Reply | RepeatedReply): entry is RepeatedReply {
-  // An `LLMError` has a `kind` too.
-  return typeof entry === 'object' && !(entry instanceof Error) && 'kind' in entry;
-}
-
-function timesOf(entry: Reply | RepeatedReply): number {
-  if (!isRepeated(entry)) return 1;
-  return entry.times === Infinity ? 0 : entry.times;
 }
 
 function outOfReplies(total: number, callIndex: number, request: LLMRequest): LLMError {

@@ -14,8 +14,13 @@ import type {
 } from '../core/events.ts';
 import type { Usage } from '../core/usage.ts';
 
-/** Reports that the event being checked breaks a law. */
-export type Report = (law: number, message: string) => void;
+/** Says that a law is broken. */
+export interface Report {
+  /** The event being checked breaks a law. */
+  (law: number, message: string): void;
+  /** The same for the event being checked now, to be said later. */
+  fromHere(): (law: number, message: string) => void;
+}
 
 interface CallCheck {
   readonly event: ToolCallEvent;
@@ -37,6 +42,8 @@ export class StepCheck {
   #received = 0;
   #count: number | undefined;
   #interrupted = false;
+  /** Calls settled without having finished: right only where the turn was given up. */
+  readonly #unfinished: { readonly toolCallId: string; readonly report: ReturnType<Report['fromHere']> }[] = [];
   /** Which call's result comes next. */
   #due = 0;
   #toolsBegan = false;
@@ -56,9 +63,9 @@ export class StepCheck {
     return this.#received === this.#count;
   }
 
-  /** True if a resume has to ask for the reply anew. */
-  get isVoid(): boolean {
-    return !this.isWhole || this.#interrupted;
+  /** True if the reply was cut off, and only a part of it was kept. */
+  get isInterrupted(): boolean {
+    return this.#interrupted;
   }
 
   addPart(event: ContentPartEvent | ToolCallEvent): void {
@@ -107,7 +114,7 @@ export class StepCheck {
     const due = this.#calls[this.#due];
     if (call.settled) this.#report(1, `call ${toolCallId} has a second tool.result`);
     else if (due !== call) this.#report(3, `the tool.result of ${toolCallId} stands where that of ${String(due?.event.toolCallId)} was due`);
-    if (call.finished === undefined) this.#report(3, `call ${toolCallId} has a tool.result without a tool.finished before it`);
+    if (call.finished === undefined) this.#unfinished.push({ toolCallId, report: this.#report.fromHere() });
     else if (!sameJson(call.finished.result, event.result)) this.#report(9, `the tool.result of ${toolCallId} is not what it finished with`);
     if (event.name !== call.event.name) this.#report(3, `the tool.result of ${toolCallId} names "${event.name}", its call "${call.event.name}"`);
     call.settled = true;
@@ -137,11 +144,20 @@ export class StepCheck {
     if (this.#count !== undefined && !this.isWhole) {
       this.#report(3, `step ${event.step} ends with ${this.#received} of its ${this.#count} parts`);
     }
+    this.reportUnfinished();
     this.reportUnanswered();
     if (!sameUsage(this.replyUsage, event.usage)) {
       this.#report(5, `the step.end of step ${event.step} has other tokens than the usage event of its reply`);
     }
     this.ended = true;
+  }
+
+  /** Reports each call that got its result without having finished. */
+  reportUnfinished(): void {
+    for (const { toolCallId, report } of this.#unfinished) {
+      report(3, `call ${toolCallId} has a tool.result without a tool.finished before it`);
+    }
+    this.#unfinished.length = 0;
   }
 
   /** Reports each call without a result. */

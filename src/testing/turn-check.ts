@@ -94,7 +94,8 @@ export class TurnCheck {
 
   #addMessage(event: MessageEvent): void {
     this.#missingInput -= 1;
-    if (this.#isStepOpen()) this.#report(3, `message ${event.message.id} comes within step ${String(this.#step?.begin.step)}`);
+    // A message may say that the reply before it was cut off.
+    if (this.#isStepOpen() && this.#step?.isInterrupted !== true) this.#report(3, `message ${event.message.id} comes within step ${String(this.#step?.begin.step)}`);
   }
 
   #addUsage(event: UsageEvent): void {
@@ -128,7 +129,7 @@ export class TurnCheck {
   /** True if the turn is within a step, and no resume may ask it again. */
   #isStepOpen(): boolean {
     const step = this.#step;
-    return step !== undefined && !step.ended && !(this.#resumed && step.isVoid);
+    return step !== undefined && !step.ended && !(this.#resumed && !step.isWhole);
   }
 
   #stepOf(event: RecordedEvent & { readonly step: number; readonly stepId: string }): StepCheck | undefined {
@@ -146,13 +147,18 @@ export class TurnCheck {
     this.suspended = false;
   }
 
-  /** The turn ends without the step's end: its reply failed, was cut off, or is void after the death of a process. */
+  /** The turn ends without the step's end: its reply failed, was cut off or is void, or the turn was given up. */
   #endWithin(step: StepCheck, event: TurnEndEvent): void {
-    if (!step.isVoid) {
-      step.reportUnanswered();
-      this.#report(3, `turn.end comes without the step.end of step ${step.begin.step}`);
-    } else if (step.received > 0 && !step.isWhole && !this.#resumed && event.stopReason !== 'aborted') {
-      this.#report(3, `turn.end comes with ${step.received} parts of the reply of step ${step.begin.step}, which are not all`);
+    const isGivenUp = event.stopReason === 'aborted';
+    if (!isGivenUp) step.reportUnfinished();
+    if (!step.isWhole) {
+      const isVoid = this.#resumed || isGivenUp;
+      if (step.received > 0 && !isVoid) {
+        this.#report(3, `turn.end comes with ${step.received} parts of the reply of step ${step.begin.step}, which are not all`);
+      }
+      return;
     }
+    step.reportUnanswered();
+    if (!step.isInterrupted && !isGivenUp) this.#report(3, `turn.end comes without the step.end of step ${step.begin.step}`);
   }
 }
