@@ -61,14 +61,15 @@ describe('all cases', () => {
   );
 
   it('give the same tokens when each continues from the one before', async () => {
+    const conversation = oracleCases.filter(({ name }) => /^(two-step|edit-run)-/.test(name));
     const sequence = createSequence(transformer);
     let keptTokens = 0;
 
-    for (const { prompt_tokens: prompt, output_tokens: output } of oracleCases) {
+    for (const { prompt_tokens: prompt, output_tokens: output } of conversation) {
       keptTokens += keepCommonPrefix(sequence, prompt);
       expect(await generate(sequence, prompt)).toStrictEqual(output);
     }
 
-    expect(keptTokens).toBeGreaterThan(5_000);
+    expect(keptTokens).toBeGreaterThan(1_000);
   });
 });
