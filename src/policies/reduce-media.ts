@@ -11,14 +11,20 @@
  *    keep the wire form of a message by its identity.
  *
  * Pairing holds by construction: messages are never left out, and each medium becomes one text.
+ *
+ * What went out is recorded as a compaction, before the request is sent again: a later turn would be refused once more,
+ * and its own new media would go out with the old ones.
  */
-import type { Recovery, RecoveryContext } from '../core/hooks.ts';
+import type { CompactionEdit } from '../core/events.ts';
+import type { HookRecord, Recovery, RecoveryContext } from '../core/hooks.ts';
 import type { LLMErrorKind } from '../core/errors.ts';
 import type { LLMRequest } from '../core/llm.ts';
 import type { MediaPart, Message, MessagePart, TextPart } from '../core/message.ts';
 
 /** Enough to compare a picture with the one before. */
 const DEFAULT_KEEP_NEWEST = 2;
+/** About what a picture of a megapixel costs. */
+const MEDIA_TOKENS = 1_500;
 
 /** Options of {@link reduceMedia}. */
 export interface ReduceMediaOptions {
@@ -30,6 +36,13 @@ export interface ReduceMediaOptions {
    * @defaultValue `[image/png left out: the request was refused with it.]`
    */
   readonly note?: ((part: MediaPart) => string) | undefined;
+  /**
+   * Whether what went out stays out in later turns: it is then recorded as a `compaction`, which changes the history and
+   * leaves the events. With `false` it holds for the turn, and the next one is refused first.
+   *
+   * @defaultValue true
+   */
+  readonly lasting?: boolean | undefined;
 }
 
 /**
@@ -39,7 +52,7 @@ export interface ReduceMediaOptions {
  * - `reduceMedia.all`, if that was not enough: replaces all. A rejected medium comes here at once: which one it was is
  *   not known, and the newest is the likeliest.
  *
- * They hold for the rest of the turn, for the media there were. The transcript stays as it is.
+ * They hold for the media there were when the request failed: later ones are shown.
  *
  * @throws TypeError if `keepNewest` is not a whole number of at least 0.
  *
@@ -49,7 +62,7 @@ export interface ReduceMediaOptions {
  * ```
  */
 export function reduceMedia(options: ReduceMediaOptions = {}): readonly [older: Recovery, all: Recovery] {
-  const { keepNewest = DEFAULT_KEEP_NEWEST, note = defaultNote } = options;
+  const { keepNewest = DEFAULT_KEEP_NEWEST, note = defaultNote, lasting = true } = options;
   if (!Number.isSafeInteger(keepNewest) || keepNewest < 0) {
     throw new TypeError(
       `reduceMedia: \`keepNewest\` must be a whole number of at least 0, not ${String(keepNewest)}. ` +
@@ -57,8 +70,14 @@ export function reduceMedia(options: ReduceMediaOptions = {}): readonly [older: 
     );
   }
   return [
-    createRecovery({ name: 'reduceMedia.older', kinds: ['request_too_large'], keepNewest, note }),
-    createRecovery({ name: 'reduceMedia.all', kinds: ['request_too_large', 'media_rejected'], keepNewest: 0, note }),
+    createRecovery({ name: 'reduceMedia.older', kinds: ['request_too_large'], keepNewest, note, lasting }),
+    createRecovery({
+      name: 'reduceMedia.all',
+      kinds: ['request_too_large', 'media_rejected'],
+      keepNewest: 0,
+      note,
+      lasting,
+    }),
   ];
 }
 
@@ -72,14 +91,15 @@ interface MediaRecoveryOptions {
   readonly kinds: readonly LLMErrorKind[];
   readonly keepNewest: number;
   readonly note: (part: MediaPart) => string;
+  readonly lasting: boolean;
 }
 
 function createRecovery(options: MediaRecoveryOptions): Recovery {
-  const { name, kinds, keepNewest, note } = options;
+  const { name, kinds, keepNewest, note, lasting } = options;
   return {
     name,
     kinds,
-    apply: (request, context) => {
+    apply: async (request, context) => {
       const decided = decisionOf(context);
       if (context.error === undefined) return decided?.applyTo(request);
       // A second failure has nothing new to decide: what was to go out did.
@@ -87,7 +107,10 @@ function createRecovery(options: MediaRecoveryOptions): Recovery {
 
       const decision = new Decision(olderMedia(request.messages, keepNewest), note);
       const reduced = decision.applyTo(request);
-      if (reduced !== undefined) context.state.set(DECISION, decision);
+      if (reduced === undefined) return undefined;
+      context.state.set(DECISION, decision);
+      const record = compactionOf(name, request.messages, reduced.messages);
+      if (lasting && record.edits.length > 0) await context.record(record);
       return reduced;
     },
   };
@@ -144,6 +167,30 @@ function withContent(message: Message, replace: <Part extends MessagePart>(part:
     case 'tool':
       return { ...message, content: message.content.map(replace) };
   }
+}
+
+type CompactionRecord = Extract<HookRecord, { readonly type: 'compaction' }>;
+
+/**
+ * The record of what went out: each changed message takes the place of its old form. Left alone are messages that were
+ * built for one request, and pinned ones, which no compaction touches.
+ */
+function compactionOf(layer: string, before: readonly Message[], after: readonly Message[]): CompactionRecord {
+  const edits = after.flatMap((message, index): readonly CompactionEdit[] => {
+    const isOpen = message.id !== '' && !(message.role === 'user' && (message.transient === true || message.pinned === true));
+    return message === before[index] || !isOpen ? [] : [{ from: message.id, to: message.id, messages: [message] }];
+  });
+  return { type: 'compaction', layer, edits, tokensBefore: estimateTokens(before), tokensAfter: estimateTokens(after) };
+}
+
+/** Rough, for people who read the record: four characters to a token, and a flat figure for a medium. */
+function estimateTokens(messages: readonly Message[]): number {
+  const parts = messages.flatMap((message): readonly MessagePart[] => message.content);
+  return parts.reduce((sum, part) => {
+    if (part.type === 'media') return sum + MEDIA_TOKENS;
+    const text = part.type === 'tool_call' ? part.inputText : part.type === 'provider' ? '' : part.text;
+    return sum + Math.ceil(text.length / 4);
+  }, 0);
 }
 
 /** All media of the messages but the newest `keepNewest` parts and what is the same as they are. */

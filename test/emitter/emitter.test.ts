@@ -54,7 +54,7 @@ describe('createEmitter', () => {
     const recorded: LoopEvent[] = [];
 
     const dispatchEvent = createEventDispatcher({ record: (event) => void recorded.push(event), emit: emitter.emit });
-    await dispatchEvent(textDelta('Hi'));
+    dispatchEvent(textDelta('Hi'));
     await dispatchEvent(turnEnd);
 
     expect(branches).toStrictEqual([

@@ -5,13 +5,13 @@
 import { describe, expect, it } from 'vitest';
 import {
   assistantMessage,
-  createTranscript,
   LLMError,
   type LLMErrorKind,
   type LLMRequest,
   type MediaPart,
   type Message,
   type MessagePart,
+  projectMessages,
   toolMessage,
   userMessage,
 } from 'turnloop';
@@ -238,25 +238,60 @@ describe('reduceMedia in a turn', () => {
     expect(llm.requests.map(mediaOf)).toStrictEqual([['A', 'B', 'C'], [], [], ['D']]);
   });
 
-  it('BR-002 lets a conversation with forty images go on, pairs intact, in this turn and the next', async () => {
-    const transcript = createTranscript();
+  it('BR-002 lets a conversation with forty images go on, pairs intact, and the next turn begin without a refusal', async () => {
     const shoot = recordingTool({ name: 'shoot', execute: (_input, { step }) => [image(`shot ${step}`)] });
-    const tooLarge = (request: LLMRequest): boolean => mediaOf(request).length > 20;
-    const replies = (request: LLMRequest, callIndex: number) => {
-      if (tooLarge(request)) return failure('request_too_large', 'image exceeds 5 MB maximum');
-      return callIndex < 41 ? toolCall('shoot') : 'ok';
-    };
+    const takesTwenty = (request: LLMRequest) =>
+      mediaOf(request).length > 20
+        ? failure('request_too_large')
+        : shoot.runCount < 40
+          ? toolCall('shoot')
+          : 'ok';
 
-    const first = await runScripted({ replies, tools: [shoot], recoveries: reduceMedia(), transcript });
-    const second = await runScripted({ replies: [failure('request_too_large'), 'ok'], recoveries: reduceMedia(), transcript });
+    const first = await runScripted({ replies: takesTwenty, tools: [shoot], recoveries: reduceMedia() });
+    const { transcript, runtime } = first;
+    const second = await runScripted({ replies: takesTwenty, tools: [shoot], recoveries: reduceMedia(), transcript, runtime });
 
     expect(first.result).toMatchObject({ stopReason: 'end_turn', text: 'ok' });
-    expect(first.listener.of('step.retrying').length).toBeLessThanOrEqual(2);
+    expect(first.listener.of('step.retrying').map(({ recovery }) => recovery)).toStrictEqual(['reduceMedia.older', 'reduceMedia.all']);
     expect(second.result).toMatchObject({ stopReason: 'end_turn', text: 'ok' });
-    expect(second.llm.callCount).toBe(2);
-    const sent = second.llm.requests[1]?.messages ?? [];
-    const calls = sent.flatMap((message) => (message.role === 'assistant' ? message.content.flatMap((part) => (part.type === 'tool_call' ? [part.id] : [])) : []));
-    const answered = sent.flatMap((message) => (message.role === 'tool' ? [message.toolCallId] : []));
-    expect(answered).toStrictEqual(calls);
+    expect(second.llm.callCount).toBe(1);
+    for (const { messages } of [...first.llm.requests, ...second.llm.requests]) {
+      expect(projectMessages(messages).findings).toStrictEqual([]);
+    }
+  });
+
+  it('BR-002 shows the new image of the turn after one whose image was rejected', async () => {
+    const takesNoA = (request: LLMRequest) => (mediaOf(request).includes('A') ? failure('media_rejected') : 'ok');
+
+    const first = await runScripted({
+      replies: takesNoA,
+      recoveries,
+      options: { input: [userMessage([image('A')])] },
+    });
+    const { transcript, runtime } = first;
+    const second = await runScripted({
+      replies: takesNoA,
+      recoveries,
+      transcript,
+      runtime,
+      options: { input: [userMessage([image('B')])] },
+    });
+
+    expect(first.llm.requests.map(mediaOf)).toStrictEqual([['A'], []]);
+    expect(second.llm.requests.map(mediaOf)).toStrictEqual([['B']]);
+    expect(transcript.findings()).toStrictEqual([]);
+  });
+
+  it('BR-002 is refused again in the next turn, and recovers again, where nothing was recorded', async () => {
+    const takesNoA = (request: LLMRequest) => (mediaOf(request).includes('A') ? failure('media_rejected') : 'ok');
+    const forTheTurn = reduceMedia({ lasting: false });
+
+    const first = await runScripted({ replies: takesNoA, recoveries: forTheTurn, options: { input: [userMessage([image('A')])] } });
+    const { transcript, runtime } = first;
+    const second = await runScripted({ replies: takesNoA, recoveries: forTheTurn, transcript, runtime });
+
+    expect(first.listener.of('compaction')).toStrictEqual([]);
+    expect(second.result.stopReason).toBe('end_turn');
+    expect(second.llm.requests.map(mediaOf)).toStrictEqual([['A'], []]);
   });
 });

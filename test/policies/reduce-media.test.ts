@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import fc from 'fast-check';
 import {
   assistantMessage,
+  type HookRecord,
   LLMError,
   type LLMErrorKind,
   type LLMRequest,
@@ -30,7 +31,8 @@ function requestOf(messages: readonly Message[]): LLMRequest {
 /** One recovery of one turn: `fail` asks it after a failure, `later` for a later request. */
 function inTurn(recovery: Recovery) {
   const state = new Map<string, unknown>();
-  const apply = (messages: readonly Message[], error: LLMError | undefined): readonly Message[] | undefined => {
+  const records: HookRecord[] = [];
+  const apply = async (messages: readonly Message[], error: LLMError | undefined): Promise<readonly Message[] | undefined> => {
     const context: RecoveryContext = {
       turnId: 'turn_1',
       step: 1,
@@ -39,14 +41,15 @@ function inTurn(recovery: Recovery) {
       signal: new AbortController().signal,
       runtime: virtualRuntime(),
       state,
-      record: async () => undefined,
+      record: async (event) => void records.push(event),
       messages: async () => [],
       notify: () => undefined,
     };
-    const changed = recovery.apply(requestOf(messages), context) as LLMRequest | undefined;
+    const changed = await recovery.apply(requestOf(messages), context);
     return changed?.messages;
   };
   return {
+    records,
     fail: (messages: readonly Message[], kind: LLMErrorKind = 'request_too_large') =>
       apply(messages, new LLMError({ kind, message: 'Too large.' })),
     later: (messages: readonly Message[]) => apply(messages, undefined),
@@ -80,10 +83,10 @@ describe('reduceMedia', () => {
     ]);
   });
 
-  it('PJ11 keeps the newest two, and puts a note where the others were', () => {
+  it('PJ11 keeps the newest two, and puts a note where the others were', async () => {
     const [older] = reduceMedia();
 
-    expect(inTurn(older).fail(history)).toStrictEqual([
+    expect(await inTurn(older).fail(history)).toStrictEqual([
       {
         ...question,
         content: [
@@ -101,51 +104,51 @@ describe('reduceMedia', () => {
     [0, []],
     [1, ['C']],
     [2, ['B', 'C']],
-  ])('PJ11 keeps the newest %i where told so', (keepNewest, expected) => {
+  ])('PJ11 keeps the newest %i where told so', async (keepNewest, expected) => {
     const [older] = reduceMedia({ keepNewest });
 
-    expect(shown(inTurn(older).fail(history))).toStrictEqual(expected);
+    expect(shown(await inTurn(older).fail(history))).toStrictEqual(expected);
   });
 
-  it('PJ11 has nothing to change when there are no more media than it keeps', () => {
+  it('PJ11 has nothing to change when there are no more media than it keeps', async () => {
     const [older, all] = reduceMedia({ keepNewest: 3 });
 
-    expect(inTurn(older).fail(history)).toBeUndefined();
-    expect(inTurn(all).fail([plain, call])).toBeUndefined();
+    expect(await inTurn(older).fail(history)).toBeUndefined();
+    expect(await inTurn(all).fail([plain, call])).toBeUndefined();
   });
 
-  it('PJ12 leaves an older copy of what it keeps, which is the same to the provider', () => {
+  it('PJ12 leaves an older copy of what it keeps, which is the same to the provider', async () => {
     const [older] = reduceMedia({ keepNewest: 1 });
 
-    expect(shown(inTurn(older).fail([userMessage([image('A'), image('B'), image('A')])]))).toStrictEqual(['A', 'A']);
+    expect(shown(await inTurn(older).fail([userMessage([image('A'), image('B'), image('A')])]))).toStrictEqual(['A', 'A']);
   });
 
-  it('PJ11 returns untouched messages by reference and mutates nothing', () => {
+  it('PJ11 returns untouched messages by reference and mutates nothing', async () => {
     const before = structuredClone(history);
     const [older] = reduceMedia();
 
-    const changed = inTurn(older).fail(history);
+    const changed = await inTurn(older).fail(history);
 
     expect(changed?.map((message, index) => message === history[index])).toStrictEqual([false, true, true, true]);
     expect(history).toStrictEqual(before);
   });
 
-  it('PJ11 gives a changed message as the same object on every step', () => {
+  it('PJ11 gives a changed message as the same object on every step', async () => {
     const [, all] = reduceMedia();
     const turn = inTurn(all);
 
-    const first = turn.fail(history);
-    const second = turn.later([...history, userMessage('More.', { id: 'message_3' })]);
+    const first = await turn.fail(history);
+    const second = await turn.later([...history, userMessage('More.', { id: 'message_3' })]);
 
     expect(second?.slice(0, history.length).map((message, index) => message === first?.[index])).toStrictEqual([true, true, true, true]);
   });
 
-  it('takes all media out of messages of every role', () => {
+  it('takes all media out of messages of every role', async () => {
     const [, all] = reduceMedia();
     const drawn = assistantMessage([image('D')], { id: 'step_2' });
     const linked = userMessage([{ type: 'media', mediaType: 'application/pdf', url: 'https://example.com/a.pdf' }]);
 
-    const changed = inTurn(all).fail([...history, drawn, linked]);
+    const changed = await inTurn(all).fail([...history, drawn, linked]);
 
     expect(shown(changed)).toStrictEqual([]);
     expect(changed?.at(-1)?.content).toStrictEqual([
@@ -153,82 +156,82 @@ describe('reduceMedia', () => {
     ]);
   });
 
-  it('words the note as told', () => {
+  it('words the note as told', async () => {
     const [, all] = reduceMedia({ note: ({ mediaType }) => `(${mediaType})` });
 
-    expect(inTurn(all).fail([userMessage([image('A')])])?.[0]?.content).toStrictEqual([{ type: 'text', text: '(image/png)' }]);
+    expect((await inTurn(all).fail([userMessage([image('A')])]))?.[0]?.content).toStrictEqual([{ type: 'text', text: '(image/png)' }]);
   });
 
-  it('TD4 shows new media after a strip, and keeps the same media out', () => {
+  it('TD4 shows new media after a strip, and keeps the same media out', async () => {
     const [, all] = reduceMedia();
     const turn = inTurn(all);
-    turn.fail(history);
+    await turn.fail(history);
 
     const sameAgain = toolMessage([image('B')], { toolCallId: 'call_2', name: 'shoot' });
     const fresh = toolMessage([image('D')], { toolCallId: 'call_3', name: 'shoot' });
-    const later = turn.later([...history, sameAgain, fresh]);
+    const later = await turn.later([...history, sameAgain, fresh]);
 
     expect(shown(later)).toStrictEqual(['D']);
   });
 
-  it('PJ12 knows media by type and content, not by object', () => {
+  it('PJ12 knows media by type and content, not by object', async () => {
     const [, all] = reduceMedia();
     const turn = inTurn(all);
-    turn.fail([userMessage([image('A')])]);
+    await turn.fail([userMessage([image('A')])]);
 
     const rebuilt = userMessage([image('A'), image('A', 'image/jpeg')]);
 
-    expect(turn.later([rebuilt])?.[0]?.content).toStrictEqual([
+    expect((await turn.later([rebuilt]))?.[0]?.content).toStrictEqual([
       { type: 'text', text: '[image/png left out: the request was refused with it.]' },
       image('A', 'image/jpeg'),
     ]);
   });
 
-  it('FB13 keeps what was the newest when it was decided, however many come later', () => {
+  it('FB13 keeps what was the newest when it was decided, however many come later', async () => {
     const [older] = reduceMedia();
     const turn = inTurn(older);
-    turn.fail(history);
+    await turn.fail(history);
 
-    const later = turn.later([...history, userMessage([image('D'), image('E')])]);
+    const later = await turn.later([...history, userMessage([image('D'), image('E')])]);
 
     expect(shown(later)).toStrictEqual(['B', 'C', 'D', 'E']);
   });
 
-  it('FB9 has nothing more to give when a reduced request fails again', () => {
+  it('FB9 has nothing more to give when a reduced request fails again', async () => {
     const [, all] = reduceMedia();
     const turn = inTurn(all);
-    turn.fail(history);
+    await turn.fail(history);
 
-    expect(turn.fail([...history, userMessage([image('D')])])).toBeUndefined();
+    expect(await turn.fail([...history, userMessage([image('D')])])).toBeUndefined();
   });
 
-  it('keeps turns apart', () => {
+  it('keeps turns apart', async () => {
     const [, all] = reduceMedia();
-    inTurn(all).fail(history);
+    await inTurn(all).fail(history);
 
-    expect(inTurn(all).later(history)).toBeUndefined();
+    expect(await inTurn(all).later(history)).toBeUndefined();
   });
 
-  it('law-11 turns an equal prefix into an equal prefix, whatever comes later', () => {
+  it('law-11 turns an equal prefix into an equal prefix, whatever comes later', async () => {
     const part = fc.constantFrom<MediaPart>(image('A'), image('B'), image('C'), image('A', 'image/jpeg'));
     const message = fc.array(part, { maxLength: 3 }).map((parts) => userMessage([{ type: 'text', text: 'x' }, ...parts]));
     const messages = fc.array(message, { maxLength: 6 });
 
-    fc.assert(
-      fc.property(messages, messages, fc.nat(3), fc.boolean(), (first, more, keepNewest, useAll) => {
+    await fc.assert(
+      fc.asyncProperty(messages, messages, fc.nat(3), fc.boolean(), async (first, more, keepNewest, useAll) => {
         const [older, all] = reduceMedia({ keepNewest });
         const turn = inTurn(useAll ? all : older);
-        const failed = turn.fail(first);
+        const failed = await turn.fail(first);
         fc.pre(failed !== undefined);
 
-        const later = turn.later([...first, ...more]) ?? [...first, ...more];
+        const later = (await turn.later([...first, ...more])) ?? [...first, ...more];
 
         expect(later.slice(0, first.length).every((changed, index) => changed === failed?.[index])).toBe(true);
       }),
     );
   });
 
-  it('law-10 looks at each message once, and never copies a content', () => {
+  it('law-10 looks at each message once, and never copies a content', async () => {
     let reads = 0;
     const counted: MediaPart = {
       type: 'media',
@@ -241,12 +244,51 @@ describe('reduceMedia', () => {
     const [, all] = reduceMedia();
     const turn = inTurn(all);
     const messages = [userMessage([counted])];
-    turn.fail(messages);
+    await turn.fail(messages);
     const afterFirst = reads;
 
-    for (let step = 0; step < 100; step += 1) turn.later(messages);
+    for (let step = 0; step < 100; step += 1) await turn.later(messages);
 
     expect(reads).toBe(afterFirst);
+  });
+
+  it('BR-002 records what went out, so that later turns begin without it', async () => {
+    const [older] = reduceMedia();
+    const turn = inTurn(older);
+
+    const changed = await turn.fail(history);
+    await turn.later(history);
+
+    expect(turn.records).toStrictEqual([
+      {
+        type: 'compaction',
+        layer: 'reduceMedia.older',
+        edits: [{ from: 'message_1', to: 'message_1', messages: [changed?.[0]] }],
+        tokensBefore: expect.any(Number),
+        tokensAfter: expect.any(Number),
+      },
+    ]);
+  });
+
+  it.each([
+    ['built for one request', userMessage([image('A')], { id: 'head', transient: true })],
+    ['without an id', userMessage([image('A')])],
+    ['pinned', userMessage([image('A')], { id: 'pinned', pinned: true })],
+  ])('records nothing of a message that is %s', async (_what, message) => {
+    const [, all] = reduceMedia();
+    const turn = inTurn(all);
+
+    expect(shown(await turn.fail([message]))).toStrictEqual([]);
+    expect(turn.records).toStrictEqual([]);
+  });
+
+  it('records nothing where told so', async () => {
+    const [, all] = reduceMedia({ lasting: false });
+    const turn = inTurn(all);
+
+    await turn.fail(history);
+
+    expect(turn.records).toStrictEqual([]);
   });
 
   it.each([-1, 1.5, NaN])('refuses to keep %s and shows a correct call', (keepNewest) => {

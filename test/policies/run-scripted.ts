@@ -45,7 +45,7 @@ interface ScriptedRun {
 
 /** Runs a turn whose input is "Hello". */
 export async function runScripted(turn: ScriptedTurn): Promise<ScriptedRun> {
-  const { decorate = (inner) => inner, history = [], transcript = createTranscript(), runtime = virtualRuntime() } = turn;
+  const { decorate = (inner: LLM) => inner, history = [], transcript = createTranscript(), runtime = virtualRuntime() } = turn;
   const llm = scriptedLLM(turn.replies);
   const listener = recordEvents();
   const result = await runtime.settle(
