@@ -20,7 +20,7 @@ export interface Matrix {
  * from a loop bounded by the array's own size, so this cast is the one place that says
  * so. The function is inlined: measured, it costs nothing.
  */
-export function at(array: Float32Array, index: number): number {
+function at(array: Float32Array, index: number): number {
   return array[index] as number;
 }
 
