@@ -78,3 +78,4 @@ export {
   type ScriptedTurn,
   startScripted,
 } from './run-scripted.ts';
+export { llmRequest, toolContext, type TestToolContext } from './builders.ts';

@@ -11,6 +11,7 @@ import {
   createTurnControl,
   runTurn,
   type LoopEvent,
+  type Message,
   type RecordedEvent,
   type ResumeOptions,
   type RunTurnOptions,
@@ -37,6 +38,8 @@ export interface RunScriptedOptions
   readonly decorate?: ((llm: ScriptedLLM) => RunTurnOptions['llm']) | undefined;
   /** What the turn starts from. @defaultValue `'hi'`, nothing for a resume */
   readonly input?: RunTurnOptions['input'];
+  /** What the model is told before the transcript's messages. @defaultValue nothing */
+  readonly history?: readonly Message[] | undefined;
   /** @defaultValue a new one */
   readonly runtime?: VirtualRuntime | undefined;
   /** Where the turn goes on. @defaultValue an empty one */
@@ -107,7 +110,7 @@ export async function runScripted(options: RunScriptedOptions = {}): Promise<Scr
 /** Starts a turn and leaves the clock to the test. */
 export function startScripted(options: RunScriptedOptions = {}): ScriptedTurn {
   const { replies = [], llmOptions, decorate, runtime = virtualRuntime(), transcript = createTranscript(), ...rest } = options;
-  const { record, listener, resume, check, llm = scriptedLLM(replies, llmOptions), control = createTurnControl(), ...turn } = rest;
+  const { history, record, listener, resume, check, llm = scriptedLLM(replies, llmOptions), control = createTurnControl(), ...turn } = rest;
   const recording = recordEvents();
   const listenerErrors: unknown[] = [];
   const dispatchEvent = createEventDispatcher({
@@ -123,7 +126,7 @@ export function startScripted(options: RunScriptedOptions = {}): ScriptedTurn {
   const resumed = resume === undefined ? undefined : resumeOptions(resume, transcript);
   const input = options.input ?? (resumed === undefined ? 'hi' : undefined);
   const result = runTurn({
-    buildMessages: transcript.buildMessages,
+    buildMessages: history === undefined ? transcript.buildMessages : () => [...history, ...transcript.buildMessages()],
     ...turn,
     ...(input !== undefined && { input }),
     ...(resumed !== undefined && { resume: resumed }),

@@ -1,6 +1,6 @@
 // `runScripted` runs a whole turn of the real loop in virtual time, hands back everything around it, and fails when the
 // transcript breaks a law. `startScripted` leaves the clock to the test.
-import { createTranscript, LLMError, suspend, userMessage, type LoopEvent } from 'turnloop';
+import { assistantMessage, createTranscript, LLMError, suspend, textOf, userMessage, type LoopEvent } from 'turnloop';
 import {
   abortAt,
   crashingRecorder,
@@ -84,6 +84,14 @@ describe('runScripted', () => {
       [{ type: 'text', text: 'two' }],
     ]);
     expect(none.llm.requests[0]?.messages[0]?.content).toStrictEqual([{ type: 'text', text: 'hi' }]);
+  });
+
+  it('puts a history before the messages of the transcript', async () => {
+    const history = [userMessage('before', { id: 'm0' }), assistantMessage('yes', { id: 'm1' })];
+
+    const { llm } = await runScripted({ replies: ['a'], history });
+
+    expect(llm.requests[0]?.messages.map((message) => textOf(message))).toStrictEqual(['before', 'yes', 'hi']);
   });
 
   it('waits for delays in virtual time', async () => {

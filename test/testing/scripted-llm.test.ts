@@ -5,6 +5,7 @@ import {
   cutStream,
   delayed,
   hanging,
+  llmRequest,
   repeat,
   scriptedLLM,
   stalled,
@@ -17,14 +18,10 @@ import {
 } from 'turnloop/testing';
 import { describe, expect, it } from 'vitest';
 
-function requestOf(parts: Partial<LLMRequest> = {}): LLMRequest {
-  return { systemPrompt: '', messages: [userMessage('hi')], tools: [], signal: new AbortController().signal, ...parts };
-}
-
 /** The fragments of a reply, and what became of it. */
 async function stream(reply: Reply, parts: Partial<LLMRequest> = {}, chunk: number | readonly number[] = Infinity) {
   const deltas: LLMDelta[] = [];
-  const chat = scriptedLLM([reply], { chunk }).chat(requestOf({ onDelta: (delta) => void deltas.push(delta), ...parts }));
+  const chat = scriptedLLM([reply], { chunk }).chat(llmRequest({ onDelta: (delta) => void deltas.push(delta), ...parts }));
   return { deltas, outcome: await chat.catch((error: unknown) => error) };
 }
 
@@ -32,8 +29,8 @@ describe('replies', () => {
   it('answers each request with the next reply', async () => {
     const llm = scriptedLLM([toolCall('echo', { text: 'hi' }), 'done'], { usage: {} });
 
-    const first = await llm.chat(requestOf());
-    const second = await llm.chat(requestOf());
+    const first = await llm.chat(llmRequest());
+    const second = await llm.chat(llmRequest());
 
     expect(first).toStrictEqual({
       content: [{ type: 'tool_call', name: 'echo', inputText: '{"text":"hi"}' }],
@@ -82,8 +79,8 @@ describe('replies', () => {
   it('asks a function with the request and the index of the call', async () => {
     const llm = scriptedLLM((request, index) => `${request.messages.length} ${index}`);
 
-    await llm.chat(requestOf());
-    const second = await llm.chat(requestOf());
+    await llm.chat(llmRequest());
+    const second = await llm.chat(llmRequest());
 
     expect(second.content).toStrictEqual([{ type: 'text', text: '1 1' }]);
   });
@@ -99,8 +96,8 @@ describe('replies', () => {
     const error = new LLMError({ kind: 'overloaded', message: 'busy' });
     const llm = scriptedLLM([error, 'ok']);
 
-    await expect(llm.chat(requestOf())).rejects.toBe(error);
-    await expect(llm.chat(requestOf())).resolves.toMatchObject({ stopReason: 'end_turn' });
+    await expect(llm.chat(llmRequest())).rejects.toBe(error);
+    await expect(llm.chat(llmRequest())).resolves.toMatchObject({ stopReason: 'end_turn' });
   });
 
   it('throws anything that a reply object names as its error', async () => {
@@ -113,7 +110,7 @@ describe('replies', () => {
     const llm = scriptedLLM([repeat('again', 2), 'last']);
 
     const texts = [];
-    for (let call = 0; call < 3; call += 1) texts.push((await llm.chat(requestOf())).content);
+    for (let call = 0; call < 3; call += 1) texts.push((await llm.chat(llmRequest())).content);
 
     expect(texts).toStrictEqual(['again', 'again', 'last'].map((text) => [{ type: 'text', text }]));
     llm.assertDone();
@@ -171,7 +168,7 @@ describe('streaming', () => {
     const deltas: LLMDelta[] = [];
     const llm = scriptedLLM(['hi'], { streams: false });
 
-    await llm.chat(requestOf({ onDelta: (delta) => void deltas.push(delta) }));
+    await llm.chat(llmRequest({ onDelta: (delta) => void deltas.push(delta) }));
 
     expect(deltas).toStrictEqual([]);
   });
@@ -181,7 +178,7 @@ describe('usage', () => {
   it('derives tokens from sizes', async () => {
     const llm = scriptedLLM([[thinking('12345678'), '1234', toolCall('abcd', '{}..')]], { systemPrompt: '' });
 
-    const { usage } = await llm.chat(requestOf({ systemPrompt: '12345', messages: [userMessage('123456789')] }));
+    const { usage } = await llm.chat(llmRequest({ systemPrompt: '12345', messages: [userMessage('123456789')] }));
 
     expect(usage).toStrictEqual({ inputTokens: 5, cacheReadTokens: 0, cacheWriteTokens: 0, outputTokens: 5, thinkingTokens: 2 });
   });
@@ -190,9 +187,9 @@ describe('usage', () => {
     const llm = scriptedLLM(['a', 'b', 'c'], { cache: true });
     const messages = [userMessage('12345678')];
 
-    const first = await llm.chat(requestOf({ systemPrompt: '1234', messages }));
-    const second = await llm.chat(requestOf({ systemPrompt: '1234', messages: [...messages, userMessage('1234')] }));
-    const third = await llm.chat(requestOf({ systemPrompt: 'changed!', messages }));
+    const first = await llm.chat(llmRequest({ systemPrompt: '1234', messages }));
+    const second = await llm.chat(llmRequest({ systemPrompt: '1234', messages: [...messages, userMessage('1234')] }));
+    const third = await llm.chat(llmRequest({ systemPrompt: 'changed!', messages }));
 
     expect([first, second, third].map(({ usage }) => [usage.inputTokens, usage.cacheReadTokens])).toStrictEqual([
       [3, 0],
@@ -202,10 +199,10 @@ describe('usage', () => {
   });
 
   it('takes fixed counters, or a function of the request and reply', async () => {
-    const fixed = await scriptedLLM(['a'], { usage: { inputTokens: 7 } }).chat(requestOf());
+    const fixed = await scriptedLLM(['a'], { usage: { inputTokens: 7 } }).chat(llmRequest());
     const counted = await scriptedLLM(['a', 'b'], {
       usage: (request, content) => ({ inputTokens: request.messages.length, outputTokens: content.length }),
-    }).chat(requestOf());
+    }).chat(llmRequest());
 
     expect(fixed.usage).toStrictEqual({ ...NO_USAGE, inputTokens: 7 });
     expect(counted.usage).toStrictEqual({ ...NO_USAGE, inputTokens: 1, outputTokens: 1 });
@@ -218,7 +215,7 @@ describe('requests', () => {
     const message = userMessage('hi');
     const messages = [message];
 
-    await llm.chat(requestOf({ messages, toolChoice: 'none' }));
+    await llm.chat(llmRequest({ messages, toolChoice: 'none' }));
     messages.push(userMessage('later'));
 
     expect(llm.requests[0]?.messages).toStrictEqual([message]);
@@ -230,7 +227,7 @@ describe('requests', () => {
   it('keeps no request when told not to', async () => {
     const llm = scriptedLLM(['a'], { keepRequests: false });
 
-    await llm.chat(requestOf());
+    await llm.chat(llmRequest());
 
     expect(llm.requests).toStrictEqual([]);
     expect(llm.callCount).toBe(1);
@@ -238,11 +235,11 @@ describe('requests', () => {
 
   it('fails for good and says what was asked when the script is over', async () => {
     const llm = scriptedLLM(['a']);
-    await llm.chat(requestOf());
+    await llm.chat(llmRequest());
     const result = toolMessage('the result', { toolCallId: 'call_1', name: 'echo' });
     const tool = { name: 'echo', description: '', inputSchema: { type: 'object' } };
 
-    const error: unknown = await llm.chat(requestOf({ messages: [result], tools: [tool] })).catch((thrown: unknown) => thrown);
+    const error: unknown = await llm.chat(llmRequest({ messages: [result], tools: [tool] })).catch((thrown: unknown) => thrown);
 
     expect(isLLMError(error) && [error.kind, error.code, error.retryable]).toStrictEqual(['unknown', 'out_of_replies', false]);
     expect(String(error)).toContain(
@@ -255,9 +252,9 @@ describe('requests', () => {
 
     expect(llm.repliesLeft).toBe(3);
     expect(() => llm.assertDone()).toThrow('3 of 3 replies were not asked for, after 0 requests');
-    for (let call = 0; call < 3; call += 1) await llm.chat(requestOf());
+    for (let call = 0; call < 3; call += 1) await llm.chat(llmRequest());
     llm.assertDone();
-    await llm.chat(requestOf()).catch(() => undefined);
+    await llm.chat(llmRequest()).catch(() => undefined);
 
     expect(() => llm.assertDone()).toThrow('1 of 4 requests found no reply; there were 3');
   });
@@ -265,7 +262,7 @@ describe('requests', () => {
   it('does not miss replies of an endless script', async () => {
     const llm = scriptedLLM(['a', repeat('b')]);
 
-    await llm.chat(requestOf());
+    await llm.chat(llmRequest());
 
     expect(llm.repliesLeft).toBe(0);
     llm.assertDone();
@@ -279,7 +276,7 @@ describe('time and abort', () => {
     const times: number[] = [];
     const llm = scriptedLLM([{ content: 'abc', chunk: 1, delayMs: 100, deltaDelayMs: 10 }]);
 
-    await runtime.settle(llm.chat(requestOf({ scope, onDelta: () => times.push(runtime.now()) })));
+    await runtime.settle(llm.chat(llmRequest({ scope, onDelta: () => times.push(runtime.now()) })));
 
     expect(times).toStrictEqual([110, 120, 130]);
   });
@@ -287,13 +284,13 @@ describe('time and abort', () => {
   it('waits by its own runtime where the request has none', async () => {
     const runtime = virtualRuntime();
 
-    await runtime.settle(scriptedLLM([delayed('late', 500)], { runtime }).chat(requestOf()));
+    await runtime.settle(scriptedLLM([delayed('late', 500)], { runtime }).chat(llmRequest()));
 
     expect(runtime.now()).toBe(500);
   });
 
   it('names the missing clock of a delayed reply', async () => {
-    await expect(scriptedLLM([delayed('late', 500)]).chat(requestOf())).rejects.toThrow('{ runtime: virtualRuntime() }');
+    await expect(scriptedLLM([delayed('late', 500)]).chat(llmRequest())).rejects.toThrow('{ runtime: virtualRuntime() }');
   });
 
   it.each<[string, Reply]>([
@@ -305,7 +302,7 @@ describe('time and abort', () => {
     const runtime = virtualRuntime();
     const controller = watchedController();
     const llm = scriptedLLM([reply], { runtime });
-    const chat = llm.chat(requestOf({ signal: controller.signal }));
+    const chat = llm.chat(llmRequest({ signal: controller.signal }));
     const outcome = chat.catch((error: unknown) => error);
     await runtime.flush();
     const [running, listening] = [llm.runningCount, controller.listenerCount];
@@ -323,8 +320,8 @@ describe('time and abort', () => {
     const controller = watchedController();
     const llm = scriptedLLM([delayed('a', 5), () => 'b'], { runtime });
 
-    await runtime.settle(llm.chat(requestOf({ signal: controller.signal })));
-    await llm.chat(requestOf({ signal: controller.signal }));
+    await runtime.settle(llm.chat(llmRequest({ signal: controller.signal })));
+    await llm.chat(llmRequest({ signal: controller.signal }));
 
     expect(controller.listenerCount).toBe(0);
   });
@@ -346,7 +343,7 @@ describe('time and abort', () => {
   it('rejects without taking a reply when already aborted', async () => {
     const llm = scriptedLLM(['a']);
 
-    await expect(llm.chat(requestOf({ signal: AbortSignal.abort('no') }))).rejects.toBe('no');
+    await expect(llm.chat(llmRequest({ signal: AbortSignal.abort('no') }))).rejects.toBe('no');
     expect(llm.repliesLeft).toBe(1);
   });
 
@@ -354,7 +351,7 @@ describe('time and abort', () => {
     const runtime = virtualRuntime();
     const controller = new AbortController();
     const llm = scriptedLLM([stubborn(delayed('late', 100))], { runtime });
-    const chat = llm.chat(requestOf({ signal: controller.signal }));
+    const chat = llm.chat(llmRequest({ signal: controller.signal }));
     await runtime.flush();
 
     controller.abort();

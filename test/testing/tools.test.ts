@@ -1,42 +1,24 @@
 // Test tools do the one thing they are named for, keep every run, and let any member be set.
-import { replayOf, ToolAccesses, type ToolContext } from 'turnloop';
+import { NO_USAGE, replayOf, ToolAccesses } from 'turnloop';
 import {
   echoTool,
   failingTool,
   gatedTool,
   hangingTool,
   recordingTool,
-  scriptedLLM,
   slowTool,
+  toolContext,
   virtualRuntime,
   watchedController,
   type TestTool,
 } from 'turnloop/testing';
 import { describe, expect, it } from 'vitest';
 
-function contextOf(parts: Partial<ToolContext> = {}): ToolContext {
-  return {
-    turnId: 't',
-    step: 1,
-    toolCallId: 'call_1',
-    idempotencyKey: 'call_1',
-    inputText: '{}',
-    signal: new AbortController().signal,
-    progress: () => {},
-    llm: scriptedLLM([]),
-    host: undefined,
-    runtime: virtualRuntime(),
-    forward: () => {},
-    recordUsage: async () => {},
-    ...parts,
-  };
-}
-
 describe('recordingTool', () => {
   it('keeps every run with its input, context, times and end', async () => {
     const runtime = virtualRuntime();
     const tool = slowTool(20);
-    const context = contextOf({ runtime });
+    const context = toolContext({ runtime });
 
     const run = tool.execute({ x: 1 }, context);
     const during = tool.runs.map(({ state, endedAt }) => [state, endedAt]);
@@ -52,7 +34,7 @@ describe('recordingTool', () => {
   it('counts runs, those under way, and the most at once', async () => {
     const runtime = virtualRuntime();
     const tool = slowTool((input) => Number(input['ms']));
-    const context = contextOf({ runtime });
+    const context = toolContext({ runtime });
 
     void tool.execute({ ms: 10 }, context);
     void tool.execute({ ms: 30 }, context);
@@ -65,13 +47,13 @@ describe('recordingTool', () => {
   it('returns at once where the tool does', () => {
     const tool = recordingTool({ execute: () => 'now' });
 
-    expect(tool.execute({}, contextOf())).toBe('now');
+    expect(tool.execute({}, toolContext())).toBe('now');
     expect(tool.runs[0]?.state).toBe('returned');
   });
 
   it('is done by default and called record', () => {
     expect(recordingTool().name).toBe('record');
-    expect(recordingTool().execute({}, contextOf())).toBe('done');
+    expect(recordingTool().execute({}, toolContext())).toBe('done');
   });
 
   it.each<[string, (options: Parameters<typeof echoTool>[0]) => TestTool]>([
@@ -115,8 +97,8 @@ describe('echoTool', () => {
   it('returns its text, else its arguments as JSON', () => {
     const tool = echoTool();
 
-    expect(tool.execute({ text: 'hi' }, contextOf())).toBe('hi');
-    expect(tool.execute({ x: [1] }, contextOf())).toBe('{"x":[1]}');
+    expect(tool.execute({ text: 'hi' }, toolContext())).toBe('hi');
+    expect(tool.execute({ x: [1] }, toolContext())).toBe('{"x":[1]}');
   });
 });
 
@@ -124,21 +106,21 @@ describe('failingTool', () => {
   it('rejects by default', async () => {
     const tool = failingTool();
 
-    await expect(tool.execute({}, contextOf())).rejects.toThrow('the tool failed');
+    await expect(tool.execute({}, toolContext())).rejects.toThrow('the tool failed');
     expect(tool.runs[0]?.state).toBe('threw');
   });
 
   it('throws where told so, anything', () => {
     const tool = failingTool({ mode: 'throws', error: 'odd' });
 
-    expect(() => tool.execute({}, contextOf())).toThrow('odd');
+    expect(() => tool.execute({}, toolContext())).toThrow('odd');
     expect([tool.runs[0]?.state, tool.runningCount]).toStrictEqual(['threw', 0]);
   });
 
   it('returns an error result where told so', () => {
     const tool = failingTool({ mode: 'returns', error: new Error('not found') });
 
-    expect(tool.execute({}, contextOf())).toStrictEqual({ content: 'not found', isError: true });
+    expect(tool.execute({}, toolContext())).toStrictEqual({ content: 'not found', isError: true });
   });
 });
 
@@ -147,7 +129,7 @@ describe('hangingTool', () => {
     const runtime = virtualRuntime();
     const controller = watchedController();
     const tool = hangingTool();
-    const run = Promise.resolve(tool.execute({}, contextOf({ signal: controller.signal })));
+    const run = Promise.resolve(tool.execute({}, toolContext({ signal: controller.signal })));
 
     await expect(runtime.settle(run)).rejects.toThrow('cannot settle');
     controller.abort('enough');
@@ -159,13 +141,13 @@ describe('hangingTool', () => {
   it('hangs on after an abort where told so', async () => {
     const runtime = virtualRuntime();
     const tool = hangingTool({ ignoresAbort: true });
-    const run = Promise.resolve(tool.execute({}, contextOf({ signal: AbortSignal.abort() })));
+    const run = Promise.resolve(tool.execute({}, toolContext({ signal: AbortSignal.abort() })));
 
     await expect(runtime.settle(run)).rejects.toThrow('cannot settle');
   });
 
   it('ends at once when aborted before', async () => {
-    await expect(hangingTool().execute({}, contextOf({ signal: AbortSignal.abort('no') }))).rejects.toBe('no');
+    await expect(hangingTool().execute({}, toolContext({ signal: AbortSignal.abort('no') }))).rejects.toBe('no');
   });
 });
 
@@ -174,7 +156,7 @@ describe('slowTool', () => {
     const runtime = virtualRuntime();
     const tool = slowTool(100, { result: (input) => `after ${String(input['x'])}` });
 
-    const result = await runtime.settle(Promise.resolve(tool.execute({ x: 1 }, contextOf({ runtime }))));
+    const result = await runtime.settle(Promise.resolve(tool.execute({ x: 1 }, toolContext({ runtime }))));
 
     expect([result, runtime.now()]).toStrictEqual(['after 1', 100]);
   });
@@ -182,7 +164,7 @@ describe('slowTool', () => {
   it('stops when aborted, unless told not to', async () => {
     const runtime = virtualRuntime();
     const controller = new AbortController();
-    const context = contextOf({ runtime, signal: controller.signal });
+    const context = toolContext({ runtime, signal: controller.signal });
     const stops = Promise.resolve(slowTool(100).execute({}, context)).catch((error: unknown) => error);
     const goesOn = Promise.resolve(slowTool(100, { ignoresAbort: true }).execute({}, context));
 
@@ -197,7 +179,7 @@ describe('gatedTool', () => {
   it('tells when it has started and ends when it is told', async () => {
     const tool = gatedTool();
     const started = tool.started();
-    const run = tool.execute({}, contextOf());
+    const run = tool.execute({}, toolContext());
     await started;
 
     expect(tool.waiting).toStrictEqual(['call_1']);
@@ -209,7 +191,7 @@ describe('gatedTool', () => {
 
   it('ends runs oldest first, or by the id of the call', async () => {
     const tool = gatedTool();
-    const [a, b, c] = ['a', 'b', 'c'].map((toolCallId) => tool.execute({}, contextOf({ toolCallId })));
+    const [a, b, c] = ['a', 'b', 'c'].map((toolCallId) => tool.execute({}, toolContext({ toolCallId })));
 
     await tool.started(3);
     tool.finish('second', 'b');
@@ -222,18 +204,18 @@ describe('gatedTool', () => {
 
   it('lets everything through once open', async () => {
     const tool = gatedTool();
-    const before = tool.execute({}, contextOf());
+    const before = tool.execute({}, toolContext());
 
     tool.open('through');
 
     expect(await before).toBe('through');
-    expect(tool.execute({}, contextOf())).toBe('through');
+    expect(tool.execute({}, toolContext())).toBe('through');
   });
 
   it('rejects with the reason when aborted, and lets go of the signal', async () => {
     const tool = gatedTool();
     const controller = watchedController();
-    const run = tool.execute({}, contextOf({ signal: controller.signal }));
+    const run = tool.execute({}, toolContext({ signal: controller.signal }));
 
     controller.abort('enough');
 
@@ -244,7 +226,7 @@ describe('gatedTool', () => {
   it('lets go of the signal when it finishes', async () => {
     const tool = gatedTool();
     const controller = watchedController();
-    const run = tool.execute({}, contextOf({ signal: controller.signal }));
+    const run = tool.execute({}, toolContext({ signal: controller.signal }));
 
     tool.finish();
     await run;
@@ -254,7 +236,7 @@ describe('gatedTool', () => {
 
   it('waits on after an abort where told so', async () => {
     const tool = gatedTool({ ignoresAbort: true });
-    const run = tool.execute({}, contextOf({ signal: AbortSignal.abort() }));
+    const run = tool.execute({}, toolContext({ signal: AbortSignal.abort() }));
 
     tool.finish();
 
@@ -262,11 +244,26 @@ describe('gatedTool', () => {
   });
 
   it('ends at once when aborted before', async () => {
-    await expect(gatedTool().execute({}, contextOf({ signal: AbortSignal.abort('no') }))).rejects.toBe('no');
+    await expect(gatedTool().execute({}, toolContext({ signal: AbortSignal.abort('no') }))).rejects.toBe('no');
   });
 
   it('says so when no run waits', () => {
     expect(() => gatedTool().finish()).toThrow('no run does not wait at the gate of "gate"');
     expect(() => gatedTool({ name: 'g' }).finish('x', 'call_9')).toThrow('call_9 does not wait at the gate of "g"');
+  });
+});
+
+describe('toolContext', () => {
+  it('keeps what a tool says through it', async () => {
+    const context = toolContext({ turnId: 't', host: 'h' });
+
+    context.progress({ kind: 'status', text: 'half' });
+    context.forward({ type: 'turn.begin', turnId: 'child', at: 0 });
+    await context.recordUsage(NO_USAGE, 'm');
+
+    expect(context.updates).toStrictEqual([{ kind: 'status', text: 'half' }]);
+    expect(context.forwarded).toStrictEqual([{ type: 'turn.begin', turnId: 'child', at: 0 }]);
+    expect(context.usages).toStrictEqual([{ usage: NO_USAGE, modelId: 'm' }]);
+    expect([context.idempotencyKey, context.host]).toStrictEqual(['t.call_1', 'h']);
   });
 });
