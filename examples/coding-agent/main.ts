@@ -4,6 +4,7 @@
  * This file only puts the pieces together: `conversation.ts` is how an application runs turns, `tools/` how it lends
  * the model a hand, `view.ts` how it shows what happens, `interrupts.ts` how it stops.
  */
+import { rmSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { LoopEvent, TurnResult } from 'turnloop';
 import { createConversation, type Conversation } from './conversation.ts';
@@ -40,6 +41,7 @@ async function main(argv: readonly string[]): Promise<number> {
 /** One conversation after the other, each with its own memory, all on the same files. */
 async function runDemo(open: (folder: string) => Conversation, ask: (conversation: Conversation, question: string) => Promise<number>): Promise<number> {
   const folder = copySampleWorkspace();
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
   tell(`Working on a copy of a sample workspace, in ${folder}.\n\n`);
   for (const questions of DEMO_CONVERSATIONS) {
     const conversation = open(folder);
@@ -64,6 +66,7 @@ async function chat(ask: (question: string) => Promise<number>, interrupts: Inte
     if (line.trim() !== '') exitCode = await ask(line.trim());
     if (isOpen) input.prompt();
   }
+  if (process.stdin.isTTY) tell('\n'); // Ctrl-D leaves the cursor behind the prompt.
   return exitCode;
 }
 

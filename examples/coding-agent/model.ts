@@ -28,7 +28,7 @@ export function chooseModel(environment: NodeJS.ProcessEnv, modelId: string | un
   const baseUrl = environment['OPENAI_BASE_URL'] || undefined;
   if (apiKey === undefined && baseUrl === undefined) {
     if (modelId !== undefined) throw new Error('--model needs OPENAI_API_KEY: it names a model of that server.');
-    const notice = 'Model: tiny-coder, embedded: real, but so small that it knows a few kinds of requests only. OPENAI_API_KEY gets you a larger one.';
+    const notice = 'Model: tiny-coder (embedded, very small, knows few requests). OPENAI_API_KEY gets you another.';
     return { llm: tinyLLM(), notice };
   }
   const model = modelId ?? (environment['OPENAI_MODEL'] || DEFAULT_MODEL);

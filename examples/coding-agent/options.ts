@@ -8,7 +8,7 @@ export const HELP = `A small coding agent: it lists, reads, searches and edits t
   npm start -- --chat                a conversation: one question a line
 
   --dir FOLDER   the folder to work on (default: the current one)
-  --json         prints one event per line as JSON, and nothing else
+  --json         prints one event per line as JSON, and nothing else (npm prints a banner first: npm start -s -- --json …)
   --model NAME   the model to ask of the server (default: $OPENAI_MODEL)
   --chat         asks for questions until the input ends
   --help         prints this

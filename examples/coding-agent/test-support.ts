@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { systemRuntime, type ToolContext, type ToolUpdate } from 'turnloop';
 import { onTestFinished } from 'vitest';
+import { copySampleWorkspace } from './demo/sample.ts';
 
 /** Makes a folder with these files; it goes away after the test. */
 export function makeFolder(files: Readonly<Record<string, string | Uint8Array>> = {}): string {
@@ -13,6 +14,13 @@ export function makeFolder(files: Readonly<Record<string, string | Uint8Array>> 
     mkdirSync(dirname(join(folder, name)), { recursive: true });
     writeFileSync(join(folder, name), content);
   }
+  return folder;
+}
+
+/** Makes a copy of the sample workspace; it goes away after the test. */
+export function makeSample(): string {
+  const folder = copySampleWorkspace();
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
 

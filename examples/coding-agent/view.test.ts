@@ -70,7 +70,7 @@ I read both.
 → read a.txt
 → read_file {"path":"b.txt"}
 ✗ read_file {"path":"b.txt"} · Error: no such file: b.txt · 7 ms
-✓ read a.txt · one (+ 2 lines) · 12 ms
+✓ read a.txt · one · + 2 lines · 12 ms
 → edit a.txt
 → run npm test
   │ - one
@@ -79,7 +79,7 @@ I read both.
   │ first
   │ second
   │ last
-✓ run npm test · first (+ 2 lines) · 2.0 s
+✓ run npm test · first · + 2 lines · 2.0 s
 ! hook.failed {"hook":"h"}
 Done.
 end_turn · 3 steps · 230 tokens in (120 cached), 25 out · 3.1 s

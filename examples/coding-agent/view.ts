@@ -20,6 +20,8 @@ export interface TerminalViewOptions {
 
 /** More lines of one call's output are counted, not shown. */
 const MAX_LINES_PER_CALL = 30;
+/** However narrow the terminal is: a line that wraps says more than none. */
+const MIN_SUMMARY_LENGTH = 20;
 
 type Paint = (text: string) => string;
 
@@ -160,14 +162,11 @@ export function createTerminalView(options: TerminalViewOptions): (event: LoopEv
     const left = call.lineCount - MAX_LINES_PER_CALL;
     if (left > 0) line(dim(`  │ … ${counted(left, 'more line')}`));
     const mark = result.isError === true ? red('✗') : green('✓');
-    line(`${mark} ${call.title} ${dim(`· ${summaryOf(result)} · ${seconds(at - call.startedAt)}`)}`);
-  }
-
-  /** A result in few words: its first line, and how many follow. */
-  function summaryOf(result: RecordedToolResult): string {
-    const lines = textOf(result.content).trimEnd().split('\n');
-    const more = lines.length > 1 ? ` (+ ${counted(lines.length - 1, 'line')})` : '';
-    return toPrintableLine(lines[0] ?? '', width / 2) + more;
+    // The first line of the result, and how many follow.
+    const [first = '', ...more] = textOf(result.content).trimEnd().split('\n');
+    const facts = ` · ${more.length === 0 ? '' : `+ ${counted(more.length, 'line')} · `}${seconds(at - call.startedAt)}`;
+    const room = Math.max(MIN_SUMMARY_LENGTH, width - call.title.length - facts.length - 5);
+    line(`${mark} ${call.title} ${dim(`· ${toPrintableLine(first, room)}${facts}`)}`);
   }
 
   function summary(text: string): string {

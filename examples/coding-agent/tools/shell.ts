@@ -3,7 +3,8 @@
  *
  * - The command gets a process group of its own: a timeout, an abort, its own end and the end of this process all kill
  *   the whole group, so that no server or watcher lives on. (On Windows, which has no groups, only the shell itself.)
- * - Its environment is ours without the API key, which no command that a model wrote needs to see.
+ * - Its environment is ours without the API key, which no command that a model wrote needs to see, and without what npm
+ *   told us of our own start.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { constants } from 'node:os';
@@ -91,9 +92,9 @@ export function runShell(command: string, options: ShellOptions): Promise<ShellR
 }
 
 function environment(): NodeJS.ProcessEnv {
-  const { OPENAI_API_KEY: _, ...rest } = process.env;
+  const own = Object.entries(process.env).filter(([name]) => name !== 'OPENAI_API_KEY' && !name.startsWith('npm_'));
   // Plain output: neither a model nor our view wants colours or pagers.
-  return { ...rest, NO_COLOR: '1', TERM: 'dumb', PAGER: 'cat', GIT_PAGER: 'cat' };
+  return { ...Object.fromEntries(own), NO_COLOR: '1', TERM: 'dumb', PAGER: 'cat', GIT_PAGER: 'cat' };
 }
 
 function kill(child: ChildProcess, signal: NodeJS.Signals): void {
