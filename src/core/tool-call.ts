@@ -131,22 +131,23 @@ class CallRun implements ToolContext {
     return this.#abortReason !== undefined;
   }
 
-  progress(update: ToolUpdate): void {
+  // Bound to the call, so that a tool can take its context apart: `(input, { progress }) => …`.
+  readonly progress = (update: ToolUpdate): void => {
     if (this.state === 'running') this.#batch.progress(this, update);
-  }
+  };
 
-  forward(event: ChildEvent): void {
+  readonly forward = (event: ChildEvent): void => {
     if (this.state === 'running') this.#batch.scope.forward(this.toolCallId, event);
-  }
+  };
 
-  async recordUsage(usage: Usage, modelId: string): Promise<void> {
+  readonly recordUsage = async (usage: Usage, modelId: string): Promise<void> => {
     const { step, stepId } = this.#batch.step;
     try {
       await this.#batch.scope.recordUsage(usage, { modelId, purpose: 'child', step, stepId });
     } catch {
       // A recorder that fails ends the turn by itself; a tool has nothing to do about it.
     }
-  }
+  };
 }
 
 class Batch implements ToolBatch {
@@ -182,7 +183,7 @@ class Batch implements ToolBatch {
     });
     this.#busy += 1;
     for (const run of this.#runs) this.#place(run);
-    for (const run of this.#runs) void this.#drive(run);
+    for (const run of this.#runs) if (run.state !== 'finished') this.#background(() => this.#drive(run));
     this.#pause();
     await this.#done;
     stopWatching();
@@ -209,21 +210,13 @@ class Batch implements ToolBatch {
 
   /** One call, from its plan to its result. */
   async #drive(run: CallRun): Promise<void> {
-    if (run.state === 'finished') return;
-    this.#busy += 1;
-    try {
-      const { plan } = run.planned;
-      if (plan.kind === 'share') this.#share(run, plan.toolCallId);
-      else if (plan.kind === 'settle') await this.#finish(run, plan.outcome);
-      else {
-        const outcome = await this.#perform(run, plan.parsed);
-        if (outcome !== undefined) await this.#finish(run, outcome);
-      }
-    } catch (error) {
-      this.#fail(error);
-    } finally {
-      this.#pause();
+    const { plan } = run.planned;
+    if (plan.kind === 'share') {
+      this.#share(run, plan.toolCallId);
+      return;
     }
+    const outcome = plan.kind === 'settle' ? plan.outcome : await this.#perform(run, plan.parsed);
+    if (outcome !== undefined) await this.#finish(run, outcome);
   }
 
   /** Nothing of the loop's own can go on: the turn is over. What runs is stopped. */
@@ -267,9 +260,12 @@ class Batch implements ToolBatch {
     }
     if (prior?.started === true && replayOf(tool) === 'never') return errorOutcome(UNKNOWN_OUTCOME);
     const permitted = await this.#authorize(run, tool, parsed);
-    if (permitted === undefined || 'outcome' in permitted) return permitted?.outcome;
     const early = this.#skipReason(run);
-    if (early !== undefined) return early;
+    if (early !== undefined) {
+      run.suspended = undefined;
+      return early;
+    }
+    if (permitted === undefined || 'outcome' in permitted) return permitted?.outcome;
     run.state = 'waiting';
     const skipped = await this.#wait<ToolOutcome | undefined>((wake) => {
       run.interrupt = (outcome) => {
@@ -370,17 +366,32 @@ class Batch implements ToolBatch {
   #suspend(run: CallRun, suspended: SuspendedCall): void {
     run.state = 'suspended';
     run.suspended = suspended;
-    run.interrupt = (outcome) => {
-      // Nothing waits for it any more: the turn was aborted, or the call cancelled or skipped.
-      this.#busy += 1;
-      run.suspended = undefined;
-      void this.#finish(run, outcome).catch((error: unknown) => {
-        this.#fail(error);
-      }).finally(() => {
-        this.#pause();
-      });
-    };
+    this.#interruptible(run);
     run.ticket?.park();
+  }
+
+  /** Lets an abort, a cancel or a skip finish a call that waits without anybody driving it. */
+  #interruptible(run: CallRun): void {
+    run.interrupt = (outcome) => {
+      run.suspended = undefined;
+      run.interrupt = undefined;
+      this.#background(() => this.#finish(run, outcome));
+    };
+  }
+
+  /** Work for a call that nobody drives. */
+  #background(work: () => Promise<void>): void {
+    this.#busy += 1;
+    const done = async (): Promise<void> => {
+      try {
+        await work();
+      } catch (error) {
+        this.#fail(error);
+      } finally {
+        this.#pause();
+      }
+    };
+    void done();
   }
 
   /** Runs the tool; undefined if it suspended. */
@@ -404,6 +415,7 @@ class Batch implements ToolBatch {
     }
     if (!isSuspension(returned)) return toToolOutcome(returned, `Tool "${tool.name}"`);
     if (this.scope.isAborted) return abortOutcome(this.scope, true);
+    if (run.isAborted) return errorOutcome(CANCELLED);
     const { pending = [], state } = returned;
     const below = pending.map((one) => ({ ...one, agentPath: [toolCallId, ...one.agentPath] }));
     this.#suspend(run, {
@@ -422,6 +434,8 @@ class Batch implements ToolBatch {
     try {
       return await new Promise<unknown>((resolve, reject) => {
         const end = (outcome: ToolOutcome): void => {
+          // From here on the call has ended: it tells of no more progress.
+          run.state = 'finishing';
           reject(new Interrupted(outcome));
         };
         run.interrupt = end;
@@ -433,9 +447,11 @@ class Batch implements ToolBatch {
             end(errorOutcome(`${message} It was stopped: its effects may have happened in part.`));
           });
         }
-        stopWatching = this.scope.onWorkOver(() => {
+        const onWorkOver = (): void => {
           end(abortOutcome(this.scope, true));
-        });
+        };
+        stopWatching = this.scope.onWorkOver(onWorkOver);
+        if (stopWatching === undefined) onWorkOver();
         running.then(resolve, reject);
       });
     } finally {
@@ -472,7 +488,7 @@ class Batch implements ToolBatch {
       if (hook.finalizeToolResult === undefined) continue;
       try {
         const call = this.#hookCall(run);
-        const replaced = await this.scope.settle(hook.finalizeToolResult(this.step.context, call, current.result));
+        const replaced = await this.scope.settleReview(hook.finalizeToolResult(this.step.context, call, current.result));
         if (replaced === undefined) continue;
         const next = toToolOutcome(replaced, `Hook "${hook.name}"`);
         current = { result: next.result, stopTurn: next.stopTurn || (current.stopTurn && next.result.isError !== true) };
@@ -503,6 +519,7 @@ class Batch implements ToolBatch {
 
   #share(run: CallRun, toolCallId: string): void {
     run.state = 'waiting';
+    this.#interruptible(run);
     const original = this.#runs.find((other) => other.toolCallId === toolCallId);
     if (original?.result !== undefined) {
       this.#wakeFollower(run, original.result);
@@ -516,14 +533,7 @@ class Batch implements ToolBatch {
   #wakeFollower(run: CallRun, result: RecordedToolResult): void {
     if (run.state !== 'waiting') return;
     run.state = 'finishing';
-    this.#busy += 1;
-    void this.#conclude(run, result, false)
-      .catch((error: unknown) => {
-        this.#fail(error);
-      })
-      .finally(() => {
-        this.#pause();
-      });
+    this.#background(() => this.#conclude(run, result, false));
   }
 
   #stop(by: CallRun): void {

@@ -123,16 +123,20 @@ class Lane {
 
 /** The claims of one kind at a place: those that write, and all of them. A read minds the writes only. */
 class LanePair {
-  readonly #writes = new Lane();
-  readonly #any = new Lane();
+  // Made on first use: most places see accesses of one kind only.
+  #writes: Lane | undefined;
+  #any: Lane | undefined;
 
   enter(claim: Claim, mode: ToolAccess['mode']): void {
+    this.#any ??= new Lane();
     this.#any.enter(claim);
-    if (mode === 'write') this.#writes.enter(claim);
+    if (mode === 'read') return;
+    this.#writes ??= new Lane();
+    this.#writes.enter(claim);
   }
 
   watch(claim: Claim, mode: ToolAccess['mode']): void {
-    (mode === 'write' ? this.#any : this.#writes).watch(claim);
+    (mode === 'write' ? this.#any : this.#writes)?.watch(claim);
   }
 }
 

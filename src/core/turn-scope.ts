@@ -1,8 +1,8 @@
 /**
  * Turn scope: what all parts of a running turn share. Its identity, its way out for events, its tokens, and its end.
  *
- * - E1 Every wait for something foreign (model, tool, hook, recorder) goes through `bound`, so that after an abort the
- *   turn settles within its grace whatever they do. Three quarters of the grace are theirs, the rest is for the records.
+ * - E1 Every wait for something foreign goes through a stage of the grace, so that after an abort the turn settles in
+ *   time whatever foreign code does: first models, tools and hooks, then the hooks' last look at results, then records.
  * - E2 The first abort wins. After `close` nothing is recorded or emitted, and no timer or listener is left.
  * - E3 Recorded events go out one after the other, in the order of the calls to `record`.
  * - E4 After the recorder failed once nothing more is recorded: nothing is claimed that may not be true.
@@ -52,8 +52,8 @@ export interface TurnScopeOptions {
 export const DEFAULT_GRACE_MS = 2000;
 /** Tool calls at once. */
 export const DEFAULT_MAX_PARALLEL_TOOLS = 8;
-/** Share of the grace that models, tools and hooks get; the records get the rest. */
-const WORK_SHARE = 0.75;
+/** When the stages of the grace end, as shares of it: each has time left that the one before cannot use up. */
+const STAGE_ENDS = { work: 0.75, review: 0.875, records: 1 } as const;
 
 /** Thrown inside the loop when waiting is over: the turn was aborted and its grace has passed. */
 class GraceOver extends Error {
@@ -96,12 +96,9 @@ export class TurnScope {
   readonly #metadata: JsonObject | undefined;
   readonly #controller = new AbortController();
   readonly #onAbort = new Set<() => void>();
-  readonly #workers = new Set<(reason: Error) => void>();
-  readonly #records = new Set<(reason: Error) => void>();
+  readonly #stages = { work: new Stage(), review: new Stage(), records: new Stage() };
   readonly #cleanups: (() => void)[] = [];
   #recordTail: Promise<void> | undefined;
-  #workOver = false;
-  #recordsOver = false;
   #closed = false;
 
   constructor(options: TurnScopeOptions) {
@@ -169,15 +166,12 @@ export class TurnScope {
 
   #startGrace(): void {
     const { runtime, graceMs } = this;
-    const endWork = runtime.setTimer(graceMs * WORK_SHARE, () => {
-      this.#workOver = true;
-      expire(this.#workers);
-    });
-    const endRecords = runtime.setTimer(graceMs, () => {
-      this.#recordsOver = true;
-      expire(this.#records);
-    });
-    this.#cleanups.push(endWork, endRecords);
+    for (const name of ['work', 'review', 'records'] as const) {
+      const cancel = runtime.setTimer(graceMs * STAGE_ENDS[name], () => {
+        this.#stages[name].end();
+      });
+      this.#cleanups.push(cancel);
+    }
   }
 
   /**
@@ -201,7 +195,7 @@ export class TurnScope {
    * of it later is swallowed.
    */
   bound<Value>(work: PromiseLike<Value>): Promise<Value> {
-    return race(work, this.#workers, this.#workOver);
+    return this.#stages.work.race(work);
   }
 
   /** {@link bound} for a value that may be there already. */
@@ -209,13 +203,14 @@ export class TurnScope {
     return isThenable(work) ? this.bound<Value>(work as PromiseLike<Value>) : (work as Value);
   }
 
+  /** {@link settle} for the last look at a result, which comes after the work. */
+  settleReview<Value>(work: PromiseLike<Value> | Value): Promise<Value> | Value {
+    return isThenable(work) ? this.#stages.review.race(work as PromiseLike<Value>) : (work as Value);
+  }
+
   /** Calls back when foreign work is not waited for any more; undefined if that has happened already. */
   onWorkOver(callback: () => void): (() => void) | undefined {
-    if (this.#workOver) return undefined;
-    this.#workers.add(callback);
-    return () => {
-      this.#workers.delete(callback);
-    };
+    return this.#stages.work.onEnd(callback);
   }
 
   /**
@@ -225,22 +220,20 @@ export class TurnScope {
    * the first that failed.
    */
   record(event: Unstamped<RecordedEvent>): Promise<void> | undefined {
-    if (this.#recordTail === undefined) return this.#write(event);
-    const tail = this.#recordTail.then(() => this.#write(event));
-    return this.#follow(tail);
+    if (this.#recordTail !== undefined) return this.#follow(this.#recordTail.then(() => this.#write(event)));
+    const written = this.#write(event);
+    return written === undefined ? undefined : this.#follow(written);
   }
 
   #write(event: Unstamped<RecordedEvent>): Promise<void> | undefined {
     if (this.recorderError !== undefined) throw this.recorderError;
-    if (this.#closed || this.#recordsOver) throw new GraceOver('The turn is over.');
+    if (this.#closed || this.#stages.records.isOver) throw new GraceOver('The turn is over.');
     try {
       const recorded = this.#dispatch(this.#stamp(event));
       if (!isThenable(recorded)) return undefined;
-      return this.#follow(
-        race(recorded, this.#records, this.#recordsOver).catch((error: unknown) => {
-          throw this.#recorderFailed(error);
-        }),
-      );
+      return this.#stages.records.race(recorded).catch((error: unknown) => {
+        throw this.#recorderFailed(error);
+      });
     } catch (error) {
       throw this.#recorderFailed(error);
     }
@@ -292,10 +285,14 @@ export class TurnScope {
     }
   }
 
+  /** Puts turn, time and metadata on an event, in place: every event here is an object that was just made for it. */
   #stamp(event: Unstamped<RecordedEvent | LiveEvent>): LoopEvent {
-    const stamped = { ...event, turnId: this.turnId, at: this.runtime.now() };
+    const stamp = event as { turnId?: string; at?: number; metadata?: JsonObject };
+    stamp.turnId = this.turnId;
+    stamp.at = this.runtime.now();
+    if (this.#metadata !== undefined) stamp.metadata = this.#metadata;
     // An event without its stamp, stamped again, is that event.
-    return (this.#metadata === undefined ? stamped : { ...stamped, metadata: this.#metadata });
+    return event as LoopEvent;
   }
 
   /** Records tokens and adds them to the turn's. They count even if the recorder fails. */
@@ -345,7 +342,7 @@ export class TurnScope {
   /** Records what a hook or recovery may record. One that does not wait for it leaves no unhandled rejection. */
   recordForHook(event: HookRecord): Promise<void> {
     const write = async (): Promise<void> => {
-      await (event.type === 'usage' ? this.recordUsage(event.usage, event) : this.record(event));
+      await (event.type === 'usage' ? this.recordUsage(event.usage, event) : this.record({ ...event }));
     };
     const written = write();
     written.catch(() => undefined);
@@ -357,8 +354,7 @@ export class TurnScope {
     this.#closed = true;
     for (const cleanup of this.#cleanups) cleanup();
     this.#onAbort.clear();
-    expire(this.#workers);
-    expire(this.#records);
+    for (const stage of Object.values(this.#stages)) stage.end();
   }
 }
 
@@ -385,41 +381,54 @@ class ScopedHookContext implements HookContext {
     return this.#scope.usage;
   }
 
-  async messages(): Promise<readonly Message[]> {
-    return this.#scope.messages();
-  }
-
-  record(event: HookRecord): Promise<void> {
-    return this.#scope.recordForHook(event);
-  }
-
-  notify(notice: Notice): void {
+  // Bound to the context, so that a hook can take it apart: `({ notify, record }) => …`.
+  readonly messages = async (): Promise<readonly Message[]> => this.#scope.messages();
+  readonly record = (event: HookRecord): Promise<void> => this.#scope.recordForHook(event);
+  readonly notify = (notice: Notice): void => {
     this.#scope.notify(notice);
+  };
+}
+
+/** A stage of the grace: waits that end with it. */
+class Stage {
+  isOver = false;
+  readonly #waiting = new Set<(reason: Error) => void>();
+
+  /** The outcome of some work, or a rejection when the stage ends. What comes of the work later is swallowed. */
+  race<Value>(work: PromiseLike<Value>): Promise<Value> {
+    return new Promise<Value>((resolve, reject) => {
+      const stop = this.onEnd(reject);
+      work.then(
+        (value) => {
+          stop?.();
+          resolve(value);
+        },
+        (error: unknown) => {
+          stop?.();
+          reject(error);
+        },
+      );
+      if (stop === undefined) reject(new GraceOver(GRACE_OVER));
+    });
+  }
+
+  onEnd(callback: (reason: Error) => void): (() => void) | undefined {
+    if (this.isOver) return undefined;
+    this.#waiting.add(callback);
+    return () => {
+      this.#waiting.delete(callback);
+    };
+  }
+
+  end(): void {
+    this.isOver = true;
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    for (const callback of waiting) callback(new GraceOver(GRACE_OVER));
   }
 }
 
-function expire(waiting: Set<(reason: Error) => void>): void {
-  const over = new GraceOver('The turn was aborted and its grace is over.');
-  for (const reject of [...waiting]) reject(over);
-  waiting.clear();
-}
-
-function race<Value>(work: PromiseLike<Value>, waiting: Set<(reason: Error) => void>, over: boolean): Promise<Value> {
-  return new Promise<Value>((resolve, reject) => {
-    if (over) reject(new GraceOver('The turn was aborted and its grace is over.'));
-    else waiting.add(reject);
-    work.then(
-      (value) => {
-        waiting.delete(reject);
-        resolve(value);
-      },
-      (error: unknown) => {
-        waiting.delete(reject);
-        reject(error);
-      },
-    );
-  });
-}
+const GRACE_OVER = 'The turn was aborted and its grace is over.';
 
 /** What a call is told that a person cancelled, with its turn or alone. */
 export const CANCELLED =

@@ -114,7 +114,12 @@ function buildRequest(scope: TurnScope, view: ReplyView, options: StepOptions & 
     ...(responseSchema !== undefined && { responseSchema }),
     ...(maxOutputTokens !== undefined && { maxOutputTokens }),
     onDelta: view.onDelta,
-    onAttemptFailed: (attempt) => view.retry(attempt),
+    onAttemptFailed: (attempt) => {
+      const retried = view.retry(attempt);
+      // Whoever does not wait for it leaves no unhandled rejection: a dead recorder ends the turn by itself.
+      retried.catch(() => undefined);
+      return retried;
+    },
     scope: scope.llmScope(step, stepId),
   };
 }

@@ -62,7 +62,8 @@ export interface Emitter<Event extends { readonly type: string } = LoopEvent> {
  * ```
  */
 export function createEmitter<Event extends { readonly type: string } = LoopEvent>(
-  options: EmitterOptions<Event> = {},
+  // What events there are is said by the caller, never guessed from a callback.
+  options: EmitterOptions<NoInfer<Event>> = {},
 ): Emitter<Event> {
   const listeners = new EventEmitter<string>();
 

@@ -15,8 +15,7 @@
  * What went out is recorded as a compaction, before the request is sent again: a later turn would be refused once more,
  * and its own new media would go out with the old ones.
  */
-import type { CompactionEdit } from '../core/events.ts';
-import type { HookRecord, Recovery, RecoveryContext } from '../core/hooks.ts';
+import type { Recovery, RecoveryContext } from '../core/hooks.ts';
 import type { LLMErrorKind } from '../core/errors.ts';
 import type { LLMRequest } from '../core/llm.ts';
 import type { MediaPart, Message, MessagePart, TextPart } from '../core/message.ts';
@@ -109,8 +108,7 @@ function createRecovery(options: MediaRecoveryOptions): Recovery {
       const reduced = decision.applyTo(request);
       if (reduced === undefined) return undefined;
       context.state.set(DECISION, decision);
-      const record = compactionOf(name, request.messages, reduced.messages);
-      if (lasting && record.edits.length > 0) await context.record(record);
+      if (lasting) await recordChanges(name, decision, context);
       return reduced;
     },
   };
@@ -136,12 +134,13 @@ class Decision {
 
   /** The request with the changed messages; undefined if none changes. */
   applyTo(request: LLMRequest): LLMRequest | undefined {
-    const messages = request.messages.map((message) => this.#change(message));
+    const messages = request.messages.map((message) => this.change(message));
     const isChanged = messages.some((message, index) => message !== request.messages[index]);
     return isChanged ? { ...request, messages } : undefined;
   }
 
-  #change(message: Message): Message {
+  /** The message with notes for the media that are out; itself if it has none of them. */
+  change(message: Message): Message {
     const known = this.#changed.get(message);
     if (known !== undefined) return known;
     const changed = this.#isTouched(message.content) ? withContent(message, this.#replace) : message;
@@ -169,18 +168,24 @@ function withContent(message: Message, replace: <Part extends MessagePart>(part:
   }
 }
 
-type CompactionRecord = Extract<HookRecord, { readonly type: 'compaction' }>;
-
 /**
- * The record of what went out: each changed message takes the place of its old form. Left alone are messages that were
- * built for one request, and pinned ones, which no compaction touches.
+ * Records what went out: each changed message takes the place of its old form. Works on the history as it is recorded:
+ * recoveries before this one may have merged messages of the request. Left alone are messages that were built for one
+ * request, and pinned ones, which no compaction touches.
  */
-function compactionOf(layer: string, before: readonly Message[], after: readonly Message[]): CompactionRecord {
-  const edits = after.flatMap((message, index): readonly CompactionEdit[] => {
-    const isOpen = message.id !== '' && !(message.role === 'user' && (message.transient === true || message.pinned === true));
-    return message === before[index] || !isOpen ? [] : [{ from: message.id, to: message.id, messages: [message] }];
-  });
-  return { type: 'compaction', layer, edits, tokensBefore: estimateTokens(before), tokensAfter: estimateTokens(after) };
+async function recordChanges(layer: string, decision: Decision, context: RecoveryContext): Promise<void> {
+  const before = await context.messages();
+  const after = before.map((message) => (isCompactable(message) ? decision.change(message) : message));
+  const edits = after.flatMap((message, index) =>
+    message === before[index] ? [] : [{ from: message.id, to: message.id, messages: [message] }],
+  );
+  if (edits.length === 0) return;
+  const [tokensBefore, tokensAfter] = [estimateTokens(before), estimateTokens(after)];
+  await context.record({ type: 'compaction', layer, edits, tokensBefore, tokensAfter });
+}
+
+function isCompactable(message: Message): boolean {
+  return message.id !== '' && !(message.role === 'user' && (message.transient === true || message.pinned === true));
 }
 
 /** Rough, for people who read the record: four characters to a token, and a flat figure for a medium. */
