@@ -1,7 +1,7 @@
 /** Types of createEmitter: what a listener of each type gets, and what does not compile. */
 import { describe, expectTypeOf, it } from 'vitest';
 import type { EventDispatcherOptions, LoopEvent } from 'turnloop';
-import { createEmitter } from 'turnloop/emitter';
+import { createEmitter, type Emitter } from 'turnloop/emitter';
 
 describe('createEmitter', () => {
   const emitter = createEmitter();
@@ -20,6 +20,12 @@ describe('createEmitter', () => {
     emitter.on('event', (event) => {
       expectTypeOf(event).toEqualTypeOf<LoopEvent>();
     });
+  });
+
+  it('types the events by the type argument alone, whatever the callback takes', () => {
+    const onListenerError = (_error: unknown, _event: { readonly type: string }): void => undefined;
+
+    expectTypeOf(createEmitter({ onListenerError })).toEqualTypeOf<Emitter>();
   });
 
   it('fits a dispatcher as it is', () => {

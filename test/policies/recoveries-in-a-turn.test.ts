@@ -5,6 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import {
   assistantMessage,
+  createTranscript,
   LLMError,
   type LLMErrorKind,
   type LLMRequest,
@@ -12,11 +13,13 @@ import {
   type Message,
   type MessagePart,
   projectMessages,
+  type ReplyPart,
+  textOf,
   toolMessage,
   userMessage,
 } from 'turnloop';
 import { reduceMedia, strictHistory } from 'turnloop/policies';
-import { recordingTool, repeat, toolCall } from 'turnloop/testing';
+import { recordingTool, repeat, toolCall, virtualRuntime } from 'turnloop/testing';
 import { runScripted } from './run-scripted.ts';
 
 function failure(kind: LLMErrorKind, message = `${kind}.`): LLMError {
@@ -280,6 +283,26 @@ describe('reduceMedia in a turn', () => {
     expect(first.llm.requests.map(mediaOf)).toStrictEqual([['A'], []]);
     expect(second.llm.requests.map(mediaOf)).toStrictEqual([['B']]);
     expect(transcript.findings()).toStrictEqual([]);
+  });
+
+  it('BR-002 records the messages as they were recorded, also after another recovery merged them', async () => {
+    const transcript = createTranscript();
+    const drawn = (text: string): readonly ReplyPart[] => [{ type: 'text', text }, image(text)];
+    const runtime = virtualRuntime();
+    await runScripted({ replies: [drawn('One.')], transcript, runtime, options: { input: [userMessage('Draw.')] } });
+    await runScripted({ replies: [drawn('Two.')], transcript, runtime, options: { input: [] } });
+
+    const { llm } = await runScripted({
+      replies: [failure('invalid_history'), failure('media_rejected'), 'ok'],
+      recoveries,
+      transcript,
+      runtime,
+    });
+
+    expect(llm.requests.map(({ messages }) => messages.length)).toStrictEqual([4, 3, 3]);
+    const texts = transcript.buildMessages().map(textOf);
+    const note = '[image/png left out: the request was refused with it.]';
+    expect(texts).toStrictEqual(['Draw.', `One.${note}`, `Two.${note}`, 'Hello', 'ok']);
   });
 
   it('BR-002 is refused again in the next turn, and recovers again, where nothing was recorded', async () => {

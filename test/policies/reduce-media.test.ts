@@ -42,7 +42,7 @@ function inTurn(recovery: Recovery) {
       runtime: virtualRuntime(),
       state,
       record: async (event) => void records.push(event),
-      messages: async () => [],
+      messages: async () => messages,
       notify: () => undefined,
     };
     const changed = await recovery.apply(requestOf(messages), context);
