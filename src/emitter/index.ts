@@ -10,8 +10,14 @@ import type { LoopEvent } from '../core/events.ts';
 /** Name under which a listener gets every event. No event has it as its type. */
 export type AnyEventType = 'event';
 
+/** Anything that listeners can tell by its type. */
+export interface TypedEvent {
+  /** What it is, such as `text.delta`; never `event`. */
+  readonly type: string;
+}
+
 /** The event that a listener of a type gets: every event of that type, or all for `'event'`. */
-export type EventOf<Event extends { readonly type: string }, Type extends string> = Type extends AnyEventType
+export type EventOf<Event extends TypedEvent, Type extends string> = Type extends AnyEventType
   ? Event
   : Extract<Event, { readonly type: Type }>;
 
@@ -32,7 +38,7 @@ export interface EmitterOptions<Event> {
 }
 
 /** Hands events to listeners by type. */
-export interface Emitter<Event extends { readonly type: string } = LoopEvent> {
+export interface Emitter<Event extends TypedEvent = LoopEvent> {
   /**
    * Hands an event to the listeners of its type, then to those of `'event'`. Never throws. Needs no `this`: pass it to
    * `createEventDispatcher` as it is.
@@ -61,7 +67,7 @@ export interface Emitter<Event extends { readonly type: string } = LoopEvent> {
  * const dispatchEvent = createEventDispatcher({ record: transcript.record, emit: emitter.emit });
  * ```
  */
-export function createEmitter<Event extends { readonly type: string } = LoopEvent>(
+export function createEmitter<Event extends TypedEvent = LoopEvent>(
   // What events there are is said by the caller, never guessed from a callback.
   options: EmitterOptions<NoInfer<Event>> = {},
 ): Emitter<Event> {
