@@ -19,7 +19,7 @@ export interface TypedEvent {
 /** The event that a listener of a type gets: every event of that type, or all for `'event'`. */
 export type EventOf<Event extends TypedEvent, Type extends string> = Type extends AnyEventType
   ? Event
-  : Extract<Event, { readonly type: Type }>;
+  : Extract<Event, Record<'type', Type>>;
 
 /**
  * Observes events. Called once per event, synchronously, in order of the events; may be async. What it returns or throws
