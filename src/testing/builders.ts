@@ -18,6 +18,14 @@ export function llmRequest(parts: Partial<LLMRequest> = {}): LLMRequest {
   return { systemPrompt: '', messages: [userMessage('hi', { id: 'message_1' })], tools: [], signal, ...parts };
 }
 
+/** Tokens that a tool reported. */
+export interface ReportedUsage {
+  /** Tokens spent. */
+  readonly usage: Usage;
+  /** The model that they were spent on. */
+  readonly modelId: string;
+}
+
 /** A tool's context that keeps what the tool says through it. Made by {@link toolContext}. */
 export interface TestToolContext extends ToolContext {
   /** What was handed to `progress`, in order. */
@@ -25,7 +33,7 @@ export interface TestToolContext extends ToolContext {
   /** What was handed to `forward`, in order. */
   readonly forwarded: readonly ChildEvent[];
   /** What was handed to `recordUsage`, in order. */
-  readonly usages: readonly { readonly usage: Usage; readonly modelId: string }[];
+  readonly usages: readonly ReportedUsage[];
 }
 
 /**
@@ -36,7 +44,7 @@ export interface TestToolContext extends ToolContext {
 export function toolContext(parts: Partial<ToolContext> = {}): TestToolContext {
   const updates: ToolUpdate[] = [];
   const forwarded: ChildEvent[] = [];
-  const usages: { readonly usage: Usage; readonly modelId: string }[] = [];
+  const usages: ReportedUsage[] = [];
   return {
     turnId: 'turn_1',
     step: 1,

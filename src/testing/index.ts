@@ -78,4 +78,4 @@ export {
   type ScriptedTurn,
   startScripted,
 } from './run-scripted.ts';
-export { llmRequest, toolContext, type TestToolContext } from './builders.ts';
+export { llmRequest, type ReportedUsage, toolContext, type TestToolContext } from './builders.ts';

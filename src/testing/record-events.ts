@@ -6,7 +6,7 @@ import type { DispatchEvent, LiveEvent, LoopEvent, RecordedEvent } from '../core
 export type LoopEventType = LoopEvent['type'];
 
 /** An event of one type. */
-export type LoopEventOf<Type extends LoopEventType> = Extract<RecordedEvent | LiveEvent, { readonly type: Type }>;
+export type LoopEventOf<Type extends LoopEventType> = Extract<RecordedEvent | LiveEvent, Record<'type', Type>>;
 
 /** What a listener or recorder saw. Made by {@link recordEvents}. */
 export interface EventRecording {
@@ -55,6 +55,6 @@ export function recordEvents(): EventRecording {
 }
 
 /** True for events of one type. */
-export function isOfType<Type extends LoopEventType>(event: LoopEvent, type: Type): event is LoopEvent & LoopEventOf<Type> {
+function isOfType<Type extends LoopEventType>(event: LoopEvent, type: Type): event is LoopEvent & LoopEventOf<Type> {
   return event.type === type;
 }

@@ -73,7 +73,7 @@ export interface RecordingToolOptions extends TestToolOptions {
 }
 
 /** Schema of a tool that takes any arguments. */
-export const ANY_INPUT: JsonSchema = { type: 'object', properties: {} };
+const ANY_INPUT: JsonSchema = { type: 'object', properties: {} };
 
 /** A tool that does what you say and keeps every run of it. */
 export function recordingTool(options: RecordingToolOptions = {}): TestTool {

@@ -69,6 +69,7 @@ export interface ScriptedReply {
 
 /** A reply that is given again and again. Made by {@link repeat}. */
 export interface RepeatedReply {
+  /** Tells it from a reply. */
   readonly kind: 'repeat';
   /** The reply. */
   readonly reply: Reply;

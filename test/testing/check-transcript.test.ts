@@ -305,6 +305,11 @@ describe('law 3', () => {
       [...HEAD, ...RESULTS, start('a')],
       ['3: tool.start of a comes after the step.end of step 1', '9: call a starts after it finished'],
     ],
+    [
+      'a part after the end of its step',
+      withInsertion({ ...second, type: 'content.part', part: text, index: 1, count: 1 }, turnEnd),
+      ['3: content.part 1 of step 2 is beyond its own count of 1', '3: content.part 1 of step 2 comes after its step.end'],
+    ],
     ['a second end of a step', [...HEAD, ...RESULTS, stepEnd], ['3: step 1 has a second step.end']],
     [
       'a step that ends with parts missing',
