@@ -59,6 +59,9 @@ async function readStream(answer: Answer, head: readonly Uint8Array[], { reply, 
   let sawEnd = false;
   let sawEvent = false;
   let isAtEnd = false;
+  /** The beginning of the body, as long as no event came: it says what the body is instead. */
+  const seen: Uint8Array[] = [];
+  let seenLength = 0;
   const events = createSseReader((data, event) => {
     if (sawEnd || answer.isOver) return;
     sawEvent = true;
@@ -92,7 +95,7 @@ async function readStream(answer: Answer, head: readonly Uint8Array[], { reply, 
   if (sawEnd) await answer.drain();
   isAtEnd = true;
   events.end();
-  if (!sawEvent && !isCommentOnly(head)) throw malformedResponse('the answer is no event stream', begin(head), context);
+  if (!sawEvent && !isCommentOnly(seen)) throw malformedResponse('the answer is no event stream', begin(seen), context);
   return reply.finish(sawEnd);
 
   function push(chunk: Uint8Array): void {
@@ -102,11 +105,14 @@ async function readStream(answer: Answer, head: readonly Uint8Array[], { reply, 
     // Once per chunk, however many events it holds.
     if (sawEvent) answer.progress();
     sawEvent ||= before;
+    if (sawEvent || seenLength >= HEAD_BYTES) return;
+    seen.push(chunk);
+    seenLength += chunk.length;
   }
 }
 
 async function pageError(answer: Answer, head: readonly Uint8Array[], context: ErrorContext): Promise<LLMError> {
-  const text = begin(head) + (head.length === 1 ? '' : await answer.readErrorText());
+  const text = begin(head) + (await answer.readErrorText());
   const type = answer.headers.get('content-type') ?? 'no content type';
   return malformedResponse(`the answer is a web page (${type}), not the API's; is \`baseUrl\` right?`, text, context);
 }
