@@ -1,8 +1,7 @@
-/** What the tests of this example share: temporary folders, and a context for tools that run without a turn. */
+/** What the tests of this example share: temporary folders, and waiting for other processes. */
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { systemRuntime, type ToolContext, type ToolUpdate } from 'turnloop';
 import { onTestFinished } from 'vitest';
 import { copySampleWorkspace } from './demo/sample.ts';
 
@@ -22,30 +21,6 @@ export function makeSample(): string {
   const folder = copySampleWorkspace();
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
-}
-
-export interface RecordingContext extends ToolContext {
-  readonly updates: ToolUpdate[];
-}
-
-/** A context that keeps the progress it is told. */
-export function createContext(signal: AbortSignal = new AbortController().signal): RecordingContext {
-  const updates: ToolUpdate[] = [];
-  return {
-    turnId: 'turn_1',
-    step: 1,
-    toolCallId: 'call_1',
-    idempotencyKey: 'call_1',
-    inputText: '',
-    signal,
-    updates,
-    progress: (update) => void updates.push(update),
-    llm: { provider: 'none', modelId: 'none', systemPrompt: '', chat: () => Promise.reject(new Error('no model here')) },
-    host: undefined,
-    runtime: systemRuntime,
-    forward: () => undefined,
-    recordUsage: () => Promise.resolve(),
-  };
 }
 
 /** Waits until something holds: for what other processes do, of which there is no event. */

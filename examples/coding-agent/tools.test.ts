@@ -5,8 +5,9 @@
 import { existsSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { accessesConflict, type AnyTool, type ToolAccess } from 'turnloop';
+import { toolContext } from 'turnloop/testing';
 import { describe, expect, it } from 'vitest';
-import { createContext, makeFolder, waitUntil } from './test-support.ts';
+import { makeFolder, waitUntil } from './test-support.ts';
 import { cutMiddle } from './tools/cut-middle.ts';
 import { createTools } from './tools/index.ts';
 import { runCommand } from './tools/run-command.ts';
@@ -24,7 +25,7 @@ function toolsOf(folder: string): Map<string, AnyTool> {
 
 /** Runs a tool of a folder. */
 async function run(folder: string, name: string, input: Readonly<Record<string, string>>): Promise<unknown> {
-  return toolsOf(folder).get(name)?.execute(input, createContext());
+  return toolsOf(folder).get(name)?.execute(input, toolContext());
 }
 
 function accessesOf(folder: string, name: string, input: Readonly<Record<string, string>>): readonly ToolAccess[] {
@@ -72,7 +73,7 @@ describe('search', () => {
 
   it('stops at a hundred matches, and when told to', async () => {
     const folder = makeFolder({ 'a.txt': 'x\n'.repeat(150) });
-    const aborted = createContext(AbortSignal.abort(new Error('stop')));
+    const aborted = toolContext({ signal: AbortSignal.abort(new Error('stop')) });
 
     const result = await run(folder, 'search', { pattern: 'x', path: '.' });
 
@@ -85,7 +86,7 @@ describe('search', () => {
 
   it('tells how far it is', async () => {
     const folder = makeFolder(Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`${index}.txt`, 'x'])));
-    const context = createContext();
+    const context = toolContext();
 
     await toolsOf(folder).get('search')?.execute({ pattern: 'y', path: '.' }, context);
 
@@ -125,10 +126,10 @@ describe('edit_file', () => {
   });
 });
 
-describe('run_command', () => {
+describe('run_command', { timeout: 20_000 }, () => {
   it('gives the output, and shows it as it comes', async () => {
     const folder = makeFolder(FILES);
-    const context = createContext();
+    const context = toolContext();
 
     const result = await toolsOf(folder).get('run_command')?.execute({ command: 'cat README.md; sleep 0.1; echo oops >&2' }, context);
 
@@ -176,9 +177,9 @@ describe('run_command', () => {
   it('kills the command and all it started when its time is over', async () => {
     const folder = makeFolder();
     const tool = runCommand(openWorkspace(folder), { timeoutMs: 300 });
-    const command = 'echo started; sleep 60 & echo $! > pid; trap "" TERM; wait; sleep 60';
+    const command = 'echo started; sleep 600 & echo $! > pid; trap "" TERM; wait; sleep 600';
 
-    const result = await tool.execute({ command }, createContext());
+    const result = await tool.execute({ command }, toolContext());
 
     expect(result).toStrictEqual({ content: 'Error: timed out after 0.3 s\nstarted', isError: true });
     await waitUntil(() => !isRunning(folder));
@@ -187,9 +188,9 @@ describe('run_command', () => {
   it('kills the command and all it started when it is aborted', async () => {
     const folder = makeFolder();
     const controller = new AbortController();
-    const context = createContext(controller.signal);
+    const context = toolContext({ signal: controller.signal });
 
-    const result = runCommand(openWorkspace(folder)).execute({ command: 'sleep 60 & echo $! > pid; echo ready; wait' }, context);
+    const result = runCommand(openWorkspace(folder)).execute({ command: 'sleep 600 & echo $! > pid; echo ready; wait' }, context);
     await waitUntil(() => context.updates.length > 0);
     controller.abort();
 
@@ -200,7 +201,7 @@ describe('run_command', () => {
   it('starts nothing when it is aborted already', async () => {
     const folder = makeFolder();
 
-    const result = await runCommand(openWorkspace(folder)).execute({ command: 'touch started' }, createContext(AbortSignal.abort()));
+    const result = await runCommand(openWorkspace(folder)).execute({ command: 'touch started' }, toolContext({ signal: AbortSignal.abort() }));
 
     expect(result).toStrictEqual({ content: 'Error: command was stopped', isError: true });
     expect(existsSync(join(folder, 'started'))).toBe(false);
@@ -209,7 +210,7 @@ describe('run_command', () => {
   it('does not wait for what a command leaves in the background, and ends it', async () => {
     const folder = makeFolder();
 
-    const result = await run(folder, 'run_command', { command: 'sleep 60 & echo $! > pid; echo done' });
+    const result = await run(folder, 'run_command', { command: 'sleep 600 & echo $! > pid; echo done' });
 
     expect(result).toStrictEqual({ content: 'done', isError: false });
     await waitUntil(() => !isRunning(folder));
