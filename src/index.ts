@@ -79,6 +79,7 @@ export {
   type LLMResponse,
   type LLMScope,
   type LLMTiming,
+  type NamedToolChoice,
   type Notice,
   type ReplyPart,
   type ReplyToolCall,
@@ -100,8 +101,10 @@ export {
   type ResumedCall,
   type StandardIssue,
   type StandardJsonSchema,
+  type StandardPathSegment,
   type StandardResult,
   type StandardSchema,
+  type StandardTypes,
   suspend,
   type SuspendOptions,
   type Suspension,
@@ -117,6 +120,7 @@ export {
 export {
   type AfterLimit,
   type AgentEvent,
+  type BelowAgent,
   type CompactionEdit,
   type CompactionEvent,
   type ContentPartEvent,
@@ -190,6 +194,7 @@ export {
 } from './core/projection.ts';
 export {
   createTranscript,
+  type ModelUsage,
   type OpenCall,
   type OpenStep,
   type OpenTurn,

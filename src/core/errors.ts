@@ -35,6 +35,7 @@ export interface TurnloopErrorOptions {
 export class TurnloopError extends Error {
   /** Stable word for the failure, to switch on. */
   readonly code: string;
+  /** Name of the tool, as the call had it. */
   override readonly name: string = 'TurnloopError';
 
   constructor(code: string, message: string, options: TurnloopErrorOptions = {}) {
@@ -132,6 +133,7 @@ export interface LLMErrorOptions {
 
 /** A model request that failed. Adapters throw it; `kind` and `retryable` are all that policies need. */
 export class LLMError extends TurnloopError {
+  /** Name of the tool, as the call had it. */
   override readonly name: string = 'LLMError';
   /** What failed. */
   readonly kind: LLMErrorKind;

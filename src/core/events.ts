@@ -50,6 +50,7 @@ export interface RecordedToolResult {
 
 /** The turn has begun. First event of a turn. */
 export interface TurnBeginEvent extends TurnEvent {
+  /** Tells this shape from the others. */
   readonly type: 'turn.begin';
   /** Version of the transcript format, {@link TRANSCRIPT_VERSION}. */
   readonly version: number;
@@ -59,12 +60,15 @@ export interface TurnBeginEvent extends TurnEvent {
 
 /** A user message entered the conversation: the turn's input, steering, or a hook's. */
 export interface MessageEvent extends TurnEvent {
+  /** Tells this shape from the others. */
   readonly type: 'message';
+  /** The message. */
   readonly message: UserMessage;
 }
 
 /** A step has begun; written before the model is asked. */
 export interface StepBeginEvent extends StepEvent {
+  /** Tells this shape from the others. */
   readonly type: 'step.begin';
   /** Set on the one step without tools that was granted after a limit had been reached: the turn ends with it. */
   readonly afterLimit?: AfterLimit | undefined;
@@ -72,6 +76,7 @@ export interface StepBeginEvent extends StepEvent {
 
 /** The limit that had been reached when a last step was granted. */
 export interface AfterLimit {
+  /** Why it ended. */
   readonly stopReason: TurnStopReason;
   /** The condition. */
   readonly stoppedBy: string;
@@ -82,6 +87,7 @@ export type UsagePurpose = 'step' | 'attempt' | 'compaction' | 'child' | 'other'
 
 /** Tokens were spent. The sum of these events is the turn's usage. */
 export interface UsageEvent extends TurnEvent {
+  /** Tells this shape from the others. */
   readonly type: 'usage';
   /** The step, 1-based, where they belong to one. */
   readonly step?: number | undefined;
@@ -89,7 +95,9 @@ export interface UsageEvent extends TurnEvent {
   readonly stepId?: string | undefined;
   /** The model that they were spent on. */
   readonly modelId: string;
+  /** What they were spent on. */
   readonly purpose: UsagePurpose;
+  /** Tokens spent. */
   readonly usage: Usage;
 }
 
@@ -117,12 +125,15 @@ export interface ReplyPosition {
 
 /** A part of the reply that is not a call. */
 export interface ContentPartEvent extends StepEvent, ReplyPosition {
+  /** Tells this shape from the others. */
   readonly type: 'content.part';
+  /** The part, as it came. */
   readonly part: TextPart | ThinkingPart | MediaPart | ProviderPart;
 }
 
 /** A tool call of the reply; written before any call of the step is authorised. */
 export interface ToolCallEvent extends StepEvent, ReplyPosition {
+  /** Tells this shape from the others. */
   readonly type: 'tool.call';
   /** Our id, unique in the transcript. */
   readonly toolCallId: string;
@@ -146,7 +157,9 @@ export interface ToolCallEvent extends StepEvent, ReplyPosition {
 
 /** A call starts; awaited just before `execute`. Left out for an unedited call of a `safe` tool. */
 export interface ToolStartEvent extends StepEvent {
+  /** Tells this shape from the others. */
   readonly type: 'tool.start';
+  /** Id of the call. */
   readonly toolCallId: string;
   /** The arguments it runs with, if a decision edited them. */
   readonly input?: JsonValue | undefined;
@@ -154,8 +167,11 @@ export interface ToolStartEvent extends StepEvent {
 
 /** A call has its final result. In order of completion. */
 export interface ToolFinishedEvent extends StepEvent {
+  /** Tells this shape from the others. */
   readonly type: 'tool.finished';
+  /** Id of the call. */
   readonly toolCallId: string;
+  /** The result. */
   readonly result: RecordedToolResult;
   /** Set if the result ends the turn after this step. */
   readonly stopTurn?: boolean | undefined;
@@ -163,16 +179,21 @@ export interface ToolFinishedEvent extends StepEvent {
 
 /** The terminal record of a call, in provider order. A store may leave the body to `tool.finished`. */
 export interface ToolResultEvent extends StepEvent {
+  /** Tells this shape from the others. */
   readonly type: 'tool.result';
   /** The call it answers. */
   readonly toolCallId: string;
+  /** Name of the tool. */
   readonly name: string;
+  /** The result. */
   readonly result: RecordedToolResult;
 }
 
 /** The step is done. */
 export interface StepEndEvent extends StepEvent {
+  /** Tells this shape from the others. */
   readonly type: 'step.end';
+  /** Why it ended. */
   readonly stopReason: StepStopReason;
   /** The provider's own word for it. */
   readonly rawStopReason?: string | undefined;
@@ -198,6 +219,7 @@ export interface CompactionEdit {
 
 /** The history was shortened. The events it came from stay. */
 export interface CompactionEvent extends TurnEvent {
+  /** Tells this shape from the others. */
   readonly type: 'compaction';
   /** Which layer did it. */
   readonly layer: string;
@@ -221,12 +243,15 @@ export interface SuspendedCall {
 
 /** The turn waits for decisions. Last event until it is resumed. */
 export interface TurnSuspendEvent extends TurnEvent {
+  /** Tells this shape from the others. */
   readonly type: 'turn.suspend';
+  /** What waits, in provider order. */
   readonly calls: readonly SuspendedCall[];
 }
 
 /** The turn goes on. */
 export interface TurnResumeEvent extends TurnEvent {
+  /** Tells this shape from the others. */
   readonly type: 'turn.resume';
   /** Decisions about what was pending; empty after a crash. */
   readonly decisions: readonly ToolCallDecision[];
@@ -234,7 +259,9 @@ export interface TurnResumeEvent extends TurnEvent {
 
 /** The turn is over. Last event of a turn. */
 export interface TurnEndEvent extends TurnEvent {
+  /** Tells this shape from the others. */
   readonly type: 'turn.end';
+  /** Why it ended. */
   readonly stopReason: TurnStopReason;
   /** The hook, tool or condition that ended it. */
   readonly stoppedBy?: string | undefined;
@@ -271,25 +298,31 @@ export interface AgentEvent {
 
 /** A fragment of text. */
 export interface TextDeltaEvent extends StepEvent, AgentEvent {
+  /** Tells this shape from the others. */
   readonly type: 'text.delta';
   /** Try of this step's request, 1-based. */
   readonly attempt: number;
+  /** The text. */
   readonly text: string;
 }
 
 /** A fragment of thinking. */
 export interface ThinkingDeltaEvent extends StepEvent, AgentEvent {
+  /** Tells this shape from the others. */
   readonly type: 'thinking.delta';
   /** Try of this step's request, 1-based. */
   readonly attempt: number;
+  /** The text. */
   readonly text: string;
 }
 
 /** A fragment of a tool call. */
 export interface ToolCallDeltaEvent extends StepEvent, AgentEvent {
+  /** Tells this shape from the others. */
   readonly type: 'tool.call.delta';
   /** Try of this step's request, 1-based. */
   readonly attempt: number;
+  /** Id of the call. */
   readonly toolCallId: string;
   /** The tool's name; on the first fragment of the call. */
   readonly name?: string | undefined;
@@ -299,13 +332,17 @@ export interface ToolCallDeltaEvent extends StepEvent, AgentEvent {
 
 /** A running call tells how far it is. */
 export interface ToolProgressEvent extends StepEvent, AgentEvent {
+  /** Tells this shape from the others. */
   readonly type: 'tool.progress';
+  /** Id of the call. */
   readonly toolCallId: string;
+  /** How far it is. */
   readonly update: ToolUpdate;
 }
 
 /** The request failed and is made again: discard what this step streamed so far. */
 export interface StepRetryingEvent extends StepEvent, AgentEvent {
+  /** Tells this shape from the others. */
   readonly type: 'step.retrying';
   /** The attempt that failed, 1-based. */
   readonly attempt: number;
@@ -313,6 +350,7 @@ export interface StepRetryingEvent extends StepEvent, AgentEvent {
   readonly maxAttempts?: number | undefined;
   /** The model asked. */
   readonly modelId: string;
+  /** What failed. */
   readonly error: ErrorSummary;
   /** How long until the next attempt, in milliseconds. */
   readonly delayMs?: number | undefined;
@@ -322,18 +360,23 @@ export interface StepRetryingEvent extends StepEvent, AgentEvent {
 
 /** The turn ends before the model was done: a limit, an abort or a failure. Comes before `turn.end`. */
 export interface TurnInterruptedEvent extends TurnEvent, AgentEvent {
+  /** Tells this shape from the others. */
   readonly type: 'turn.interrupted';
+  /** Why it ended. */
   readonly stopReason: TurnStopReason;
   /** The step that was open, 1-based; absent if none was. */
   readonly activeStep?: number | undefined;
+  /** What failed. */
   readonly error?: ErrorSummary | undefined;
 }
 
 /** A policy, hook or decorator speaks. */
 export interface NoticeEvent extends TurnEvent, AgentEvent {
+  /** Tells this shape from the others. */
   readonly type: 'notice';
   /** Who speaks and what happened, such as `hook.failed`. */
   readonly name: string;
+  /** Plain JSON. */
   readonly data: JsonValue;
 }
 
@@ -348,7 +391,13 @@ export type LiveEvent =
   | NoticeEvent;
 
 /** A recorded event of a sub-agent: live only in the parent, and carries the way to it. */
-export type ForwardedEvent = RecordedEvent & AgentEvent & { readonly agentPath: readonly string[] };
+export type ForwardedEvent = RecordedEvent & BelowAgent;
+
+/** The way to a sub-agent, where there surely is one. */
+export interface BelowAgent {
+  /** Ids of the calls that lead to the sub-agent, outermost first. */
+  readonly agentPath: readonly string[];
+}
 
 /** What a listener sees: every event, and those of sub-agents with their `agentPath`. */
 export type LoopEvent = RecordedEvent | LiveEvent | ForwardedEvent;

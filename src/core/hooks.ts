@@ -90,33 +90,79 @@ export interface HookCall {
 
 /** Another call of the same reply. */
 export interface HookSibling {
+  /** Id of the call. */
   readonly toolCallId: string;
+  /** Name of the tool, as the call had it. */
   readonly name: string;
+  /** The arguments as the model wrote them. */
   readonly inputText: string;
 }
 
 /** What `prepareToolCall` may do with a call. */
 export type PrepareDecision =
   /** Run it with these arguments; they are validated again. */
-  | { readonly action: 'rewrite'; readonly input: JsonValue }
+  | {
+      /** What is decided. */
+      readonly action: 'rewrite';
+      /** The new arguments; they are validated again. */
+      readonly input: JsonValue;
+    }
   /** Do not run it; the model gets the reason as an error. */
-  | { readonly action: 'block'; readonly reason: string }
+  | {
+      /** What is decided. */
+      readonly action: 'block';
+      /** Why, in words. */
+      readonly reason: string;
+    }
   /** Do not run it; this is its result. */
-  | { readonly action: 'answer'; readonly result: string | ToolResult }
+  | {
+      /** What is decided. */
+      readonly action: 'answer';
+      /** The result. */
+      readonly result: string | ToolResult;
+    }
   /** Do not run it; it gets the finalised result of this earlier call of the step. */
-  | { readonly action: 'same_as'; readonly toolCallId: string };
+  | {
+      /** What is decided. */
+      readonly action: 'same_as';
+      /** Id of the call. */
+      readonly toolCallId: string;
+    };
 
 /** What `authorizeToolCall` may decide. */
 export type AuthorizeDecision =
-  | { readonly action: 'allow' }
+  | {
+      /** What is decided. */
+      readonly action: 'allow';
+    }
   /** The model gets the reason as an error. */
-  | { readonly action: 'deny'; readonly reason?: string | undefined }
+  | {
+      /** What is decided. */
+      readonly action: 'deny';
+      /** Why, in words. */
+      readonly reason?: string | undefined;
+    }
   /** Run it with these arguments; they are validated again. */
-  | { readonly action: 'edit'; readonly input: JsonValue }
+  | {
+      /** What is decided. */
+      readonly action: 'edit';
+      /** The new arguments; they are validated again. */
+      readonly input: JsonValue;
+    }
   /** Do not run it; this is its result. */
-  | { readonly action: 'answer'; readonly result: string | ToolResult }
+  | {
+      /** What is decided. */
+      readonly action: 'answer';
+      /** The result. */
+      readonly result: string | ToolResult;
+    }
   /** Ask a person: the turn ends `suspended` once everything that does not depend on this call is done. */
-  | { readonly action: 'suspend'; readonly reason?: string | undefined };
+  | {
+      /** What is decided. */
+      readonly action: 'suspend';
+      /** Why, in words. */
+      readonly reason?: string | undefined;
+    };
 
 /** What `afterStep` is told. */
 export interface FinishedStep {
@@ -132,11 +178,15 @@ export interface FinishedStep {
 
 /** A call and what came of it. */
 export interface FinishedCall {
+  /** Id of the call. */
   readonly toolCallId: string;
+  /** Name of the tool, as the call had it. */
   readonly name: string;
+  /** The arguments as the model wrote them. */
   readonly inputText: string;
   /** The arguments it ran with, or would have. */
   readonly input: JsonValue | undefined;
+  /** The result. */
   readonly result: RecordedToolResult;
 }
 
@@ -202,6 +252,7 @@ export interface Hook {
 
 /** What a stop condition looks at. */
 export interface StopState {
+  /** The turn. */
   readonly turnId: string;
   /** Steps begun so far. */
   readonly steps: number;
@@ -215,6 +266,7 @@ export interface StopState {
 
 /** A stop condition's verdict. */
 export interface StopDecision {
+  /** Why it ended. */
   readonly stopReason: Exclude<TurnStopReason, 'suspended'>;
   /** Names the condition in `stoppedBy`. */
   readonly name: string;
@@ -234,12 +286,17 @@ export interface StopCondition {
 
 /** What a recovery is told. */
 export interface RecoveryContext {
+  /** The turn. */
   readonly turnId: string;
+  /** The step, 1-based. */
   readonly step: number;
   /** The failure to recover from; absent when a recovery that worked is applied to a later request. */
   readonly error: LLMError | undefined;
+  /** The model. */
   readonly llm: LLM;
+  /** Aborts with the turn. */
   readonly signal: AbortSignal;
+  /** Clock, timers, ids and randomness. */
   readonly runtime: Runtime;
   /** The recovery's own notes of this turn; empty at first. */
   readonly state: Map<string, unknown>;

@@ -32,15 +32,32 @@ export interface ToolDefinition {
 }
 
 /** Which tools a reply may call: `required` at least one, `none` none, or the one named. */
-export type ToolChoice = 'auto' | 'none' | 'required' | { readonly name: string };
+export type ToolChoice = 'auto' | 'none' | 'required' | NamedToolChoice;
+
+/** The one tool that a reply has to call. */
+export interface NamedToolChoice {
+  /** Name of the tool. */
+  readonly name: string;
+}
 
 /**
  * A fragment of a reply as it arrives. Fragments of one call come in order; fragments concatenate to the whole.
  */
 export type LLMDelta =
-  | { readonly type: 'text'; readonly text: string }
-  | { readonly type: 'thinking'; readonly text: string }
   | {
+      /** Tells this shape from the others. */
+      readonly type: 'text';
+      /** The text. */
+      readonly text: string;
+    }
+  | {
+      /** Tells this shape from the others. */
+      readonly type: 'thinking';
+      /** The text. */
+      readonly text: string;
+    }
+  | {
+      /** Tells this shape from the others. */
       readonly type: 'tool_call';
       /** Which call of the reply, 0-based, in the order in which the calls stand in the reply's content. */
       readonly callIndex: number;

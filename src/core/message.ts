@@ -8,6 +8,7 @@ import type { JsonValue } from './json.ts';
 
 /** Text, as a person or a model wrote it. */
 export interface TextPart {
+  /** Tells this shape from the others. */
   readonly type: 'text';
   /** The text. */
   readonly text: string;
@@ -17,6 +18,7 @@ export interface TextPart {
 
 /** A model's thinking. */
 export interface ThinkingPart {
+  /** Tells this shape from the others. */
   readonly type: 'thinking';
   /** Readable thinking; empty where the provider keeps it to itself. */
   readonly text: string;
@@ -33,26 +35,31 @@ export type MediaPart = InlineMediaPart | LinkedMediaPart;
 
 /** Media whose bytes travel in the message. */
 export interface InlineMediaPart {
+  /** Tells this shape from the others. */
   readonly type: 'media';
   /** MIME type, such as `image/png`. */
   readonly mediaType: string;
   /** The bytes in base64, without a `data:` prefix. */
   readonly data: string;
+  /** Never set: the bytes are inline. */
   readonly url?: undefined;
 }
 
 /** Media that the provider fetches itself. */
 export interface LinkedMediaPart {
+  /** Tells this shape from the others. */
   readonly type: 'media';
   /** MIME type, such as `image/png`. */
   readonly mediaType: string;
   /** Address the provider can reach. */
   readonly url: string;
+  /** Never set: the provider fetches the bytes. */
   readonly data?: undefined;
 }
 
 /** A model's request to run a tool. */
 export interface ToolCallPart {
+  /** Tells this shape from the others. */
   readonly type: 'tool_call';
   /** Our id: made by the runtime at the call's first delta, unique in the transcript. */
   readonly id: string;
@@ -70,6 +77,7 @@ export interface ToolCallPart {
 
 /** A block that only one provider understands: sent back to it unchanged, left out for others. */
 export interface ProviderPart {
+  /** Tells this shape from the others. */
   readonly type: 'provider';
   /** The `LLM.provider` it came from. */
   readonly provider: string;
@@ -97,6 +105,7 @@ export type UserMessageOrigin = 'user' | 'steering' | 'memory' | 'summary' | 're
 
 /** A message to the model. */
 export interface UserMessage {
+  /** Whose message it is. */
   readonly role: 'user';
   /** Unique in the transcript. Empty until the message is recorded: the loop then gives it one from its runtime. */
   readonly id: string;
@@ -122,6 +131,7 @@ export interface MessageSource {
 
 /** A reply of a model. */
 export interface AssistantMessage {
+  /** Whose message it is. */
   readonly role: 'assistant';
   /** Unique in the transcript; the `stepId` of the step that produced it. */
   readonly id: string;
@@ -135,6 +145,7 @@ export interface AssistantMessage {
 
 /** The result of one tool call, as the model is to read it. */
 export interface ToolMessage {
+  /** Whose message it is. */
   readonly role: 'tool';
   /** Unique in the transcript. */
   readonly id: string;

@@ -26,6 +26,7 @@ export type FindingKind =
 
 /** A repair, and where. */
 export interface Finding {
+  /** What was done. */
   readonly kind: FindingKind;
   /** Id of the message it is about; for a void reply the step's id. */
   readonly messageId: string;
@@ -35,7 +36,9 @@ export interface Finding {
 
 /** A history and the repairs it took. */
 export interface Projection {
+  /** The history. */
   readonly messages: readonly Message[];
+  /** The repairs it took. */
   readonly findings: readonly Finding[];
 }
 
@@ -160,6 +163,7 @@ export function projectMessages(messages: readonly Message[], options: Projectio
 }
 
 interface PlacedResult {
+  /** The message. */
   readonly message: ToolMessage;
   readonly index: number;
 }

@@ -43,7 +43,9 @@ export async function closeOpenTurn(transcript: Transcript, options: CloseOpenTu
         : 'This call was not executed: the turn was given up.';
     const result = call.result ?? { content: [{ type: 'text', text }], isError: true };
     const { toolCallId, name } = call;
-    await record({ type: 'tool.result', ...stamp, step: step.step, stepId: step.stepId, toolCallId, name, result });
+    const about = { ...stamp, step: step.step, stepId: step.stepId, toolCallId, result };
+    if (call.result === undefined) await record({ type: 'tool.finished', ...about });
+    await record({ type: 'tool.result', ...about, name });
   }
   const stopMessage = 'The turn was given up.';
   await record({ type: 'turn.end', ...stamp, stopReason: 'aborted', stopMessage, steps: open.steps });

@@ -20,28 +20,53 @@ import { abortOutcome, type TurnScope } from './turn-scope.ts';
 export interface ToolStep {
   /** 1-based. */
   readonly step: number;
+  /** Id of the step. */
   readonly stepId: string;
+  /** The model. */
   readonly llm: LLM;
+  /** Tools of the step. */
   readonly tools: ToolTable;
+  /** What the hooks of the step are given. */
   readonly context: HookContext;
 }
 
 /** What is to happen to a call. */
 export type CallPlan =
   /** It may run, once it is authorised. */
-  | { readonly kind: 'run'; readonly parsed: unknown; readonly accesses: readonly ToolAccess[] }
+  | {
+      /** Tells this shape from the others. */
+      readonly kind: 'run';
+      /** What `execute` takes. */
+      readonly parsed: unknown;
+      /** What it touches. */
+      readonly accesses: readonly ToolAccess[];
+    }
   /** It does not run; this is its result before the hooks' last look. */
-  | { readonly kind: 'settle'; readonly outcome: ToolOutcome }
+  | {
+      /** Tells this shape from the others. */
+      readonly kind: 'settle';
+      /** Its result. */
+      readonly outcome: ToolOutcome;
+    }
   /** It does not run; it gets the final result of this earlier call. */
-  | { readonly kind: 'share'; readonly toolCallId: string };
+  | {
+      /** Tells this shape from the others. */
+      readonly kind: 'share';
+      /** Id of the call. */
+      readonly toolCallId: string;
+    };
 
 /** A call that was read, checked and prepared. */
 export interface PlannedCall {
+  /** The call as the model made it. */
   readonly call: ToolCallPart;
+  /** The tool; absent for an unknown one. */
   readonly tool: AnyTool | undefined;
   /** The arguments it would run with; absent where the text was not an object. */
   readonly input: JsonValue | undefined;
+  /** What it would do, in words, where the tool says. */
   readonly description: string | undefined;
+  /** What is to happen to it. */
   readonly plan: CallPlan;
   /** True if a hook kept it from running: a resume asks that hook again. */
   readonly held: boolean;
@@ -100,8 +125,11 @@ export async function replanToolCalls(
 }
 
 interface SeenCall {
+  /** Tools of the step. */
   readonly tools: ToolTable;
+  /** The call as the model made it. */
   readonly call: ToolCallPart;
+  /** The tool; absent for an unknown one. */
   readonly tool: AnyTool | undefined;
   readonly siblings: readonly HookSibling[];
   /** Its arguments as they were read; absent for an unknown tool. */

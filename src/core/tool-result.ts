@@ -12,6 +12,7 @@ import { toParts, type ToolResultPart } from './message.ts';
 
 /** A result, and whether it ends the turn. */
 export interface ToolOutcome {
+  /** The result. */
   readonly result: RecordedToolResult;
   /** True if a successful result asked to end the turn. */
   readonly stopTurn: boolean;

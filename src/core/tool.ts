@@ -48,10 +48,36 @@ export interface PendingCall {
 
 /** A decision about a pending call. */
 export type ToolCallDecision =
-  | { readonly toolCallId: string; readonly action: 'allow' }
-  | { readonly toolCallId: string; readonly action: 'deny'; readonly reason?: string | undefined }
-  | { readonly toolCallId: string; readonly action: 'edit'; readonly input: JsonValue }
-  | { readonly toolCallId: string; readonly action: 'answer'; readonly result: string | ToolResult };
+  | {
+      /** Id of the call. */
+      readonly toolCallId: string;
+      /** What is decided. */
+      readonly action: 'allow';
+    }
+  | {
+      /** Id of the call. */
+      readonly toolCallId: string;
+      /** What is decided. */
+      readonly action: 'deny';
+      /** Why, in words. */
+      readonly reason?: string | undefined;
+    }
+  | {
+      /** Id of the call. */
+      readonly toolCallId: string;
+      /** What is decided. */
+      readonly action: 'edit';
+      /** The new arguments; they are validated again. */
+      readonly input: JsonValue;
+    }
+  | {
+      /** Id of the call. */
+      readonly toolCallId: string;
+      /** What is decided. */
+      readonly action: 'answer';
+      /** The result. */
+      readonly result: string | ToolResult;
+    };
 
 /** What {@link suspend} was given. */
 export interface SuspendOptions {
@@ -63,6 +89,7 @@ export interface SuspendOptions {
 
 /** Return value of a tool that cannot go on without a decision. Made by {@link suspend}. */
 export interface Suspension extends SuspendOptions {
+  /** Tells this shape from the others. */
   readonly kind: 'turnloop.suspend';
 }
 
@@ -82,11 +109,38 @@ export function isSuspension(value: unknown): value is Suspension {
 
 /** How far a tool is; live only. */
 export type ToolUpdate =
-  | { readonly kind: 'stdout'; readonly text: string }
-  | { readonly kind: 'stderr'; readonly text: string }
-  | { readonly kind: 'progress'; readonly percent: number; readonly text?: string | undefined }
-  | { readonly kind: 'status'; readonly text: string }
-  | { readonly kind: 'custom'; readonly data: JsonValue };
+  | {
+      /** Tells this shape from the others. */
+      readonly kind: 'stdout';
+      /** The text. */
+      readonly text: string;
+    }
+  | {
+      /** Tells this shape from the others. */
+      readonly kind: 'stderr';
+      /** The text. */
+      readonly text: string;
+    }
+  | {
+      /** Tells this shape from the others. */
+      readonly kind: 'progress';
+      /** How much is done, 0 to 100. */
+      readonly percent: number;
+      /** The text. */
+      readonly text?: string | undefined;
+    }
+  | {
+      /** Tells this shape from the others. */
+      readonly kind: 'status';
+      /** The text. */
+      readonly text: string;
+    }
+  | {
+      /** Tells this shape from the others. */
+      readonly kind: 'custom';
+      /** Plain JSON. */
+      readonly data: JsonValue;
+    };
 
 /** What a suspended call is given when it runs again. */
 export interface ResumedCall {
@@ -98,9 +152,13 @@ export interface ResumedCall {
 
 /** An event of a sub-agent, as far as a tool needs to know it: every event of a turn is one. */
 export interface ChildEvent {
+  /** Type of the event. */
   readonly type: string;
+  /** The turn. */
   readonly turnId: string;
+  /** When, in milliseconds since the epoch. */
   readonly at: number;
+  /** Ids of the calls that lead to the sub-agent, outermost first. */
   readonly agentPath?: readonly string[] | undefined;
 }
 
@@ -181,12 +239,25 @@ export function replayOf(tool: AnyTool): ToolReplay {
 export interface StandardSchema<Output = unknown> {
   /** The specification's entry. */
   readonly '~standard': {
+    /** Version of the specification. */
     readonly version: 1;
+    /** Name of the schema library. */
     readonly vendor: string;
+    /** Checks a value. */
     readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>;
-    readonly types?: { readonly input: unknown; readonly output: Output } | undefined;
+    /** Input and output type; never set, for inference only. */
+    readonly types?: StandardTypes<Output> | undefined;
+    /** Its JSON Schema, where the library gives one. */
     readonly jsonSchema?: StandardJsonSchema | undefined;
   };
+}
+
+/** Types of a Standard Schema; there are no such values. */
+export interface StandardTypes<Output> {
+  /** Of the value that goes in. */
+  readonly input: unknown;
+  /** Of the value that comes out. */
+  readonly output: Output;
 }
 
 /** How a Standard Schema gives its JSON Schema, where it can. */
@@ -197,13 +268,29 @@ export interface StandardJsonSchema {
 
 /** What a Standard Schema's `validate` gives: a value, or issues. */
 export type StandardResult<Output> =
-  | { readonly value: Output; readonly issues?: undefined }
-  | { readonly issues: readonly StandardIssue[] };
+  | {
+      /** The value, as the schema gives it. */
+      readonly value: Output;
+      /** What is wrong. */
+      readonly issues?: undefined;
+    }
+  | {
+      /** What is wrong. */
+      readonly issues: readonly StandardIssue[];
+    };
 
 /** One thing wrong with a value. */
 export interface StandardIssue {
+  /** What is wrong, in words. */
   readonly message: string;
-  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+  /** Where, from the outside in. */
+  readonly path?: readonly (PropertyKey | StandardPathSegment)[] | undefined;
+}
+
+/** A step of a path, as some libraries write it. */
+export interface StandardPathSegment {
+  /** A property name or an index. */
+  readonly key: PropertyKey;
 }
 
 /** What {@link defineTool} takes beside the members of a {@link Tool}. */

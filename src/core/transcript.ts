@@ -33,16 +33,20 @@ import {
   type Finding,
 } from './projection.ts';
 import type { StepStopReason } from './stop-reason.ts';
-import type { ToolCallDecision } from './tool.ts';
+import type { ResumedCall, ToolCallDecision } from './tool.ts';
 import { addUsage, NO_USAGE, type Usage } from './usage.ts';
 
 /** A call of an open step, as far as the record knows it. Plain JSON. */
 export interface OpenCall {
+  /** Id of the call. */
   readonly toolCallId: string;
+  /** Name of the tool, as the call had it. */
   readonly name: string;
+  /** The arguments as the model wrote them. */
   readonly inputText: string;
   /** The arguments it was to run with; absent where the text was not an object. */
   readonly input?: JsonValue | undefined;
+  /** What it would do, in words, where the tool says. */
   readonly description?: string | undefined;
   /** The earlier call whose result it shares. */
   readonly sameAs?: string | undefined;
@@ -53,7 +57,7 @@ export interface OpenCall {
   /** The decision about it, given by a resume and not yet carried out. */
   readonly decision?: ToolCallDecision | undefined;
   /** Its tool suspended and is to run again with this. */
-  readonly resumed?: { readonly state: JsonValue; readonly decisions: readonly ToolCallDecision[] } | undefined;
+  readonly resumed?: ResumedCall | undefined;
   /** It waits for a decision. */
   readonly suspended?: SuspendedCall | undefined;
   /** Its final result. */
@@ -68,6 +72,7 @@ export interface OpenCall {
 export interface OpenStep {
   /** 1-based. */
   readonly step: number;
+  /** Id of the step. */
   readonly stepId: string;
   /** Set on a last step that was granted after a limit. */
   readonly afterLimit?: AfterLimit | undefined;
@@ -81,8 +86,17 @@ export interface OpenStep {
   readonly ended?: StepStopReason | undefined;
 }
 
+/** Tokens that one model was asked for. */
+export interface ModelUsage {
+  /** The model. */
+  readonly modelId: string;
+  /** Tokens spent on it. */
+  readonly usage: Usage;
+}
+
 /** A turn that has begun and not ended. Plain JSON, folded from the events: hand it to `runTurn` as `resume.turn`. */
 export interface OpenTurn {
+  /** The turn. */
   readonly turnId: string;
   /** The host's JSON about the turn. */
   readonly metadata?: JsonObject | undefined;
@@ -93,7 +107,7 @@ export interface OpenTurn {
   /** Tokens spent so far. */
   readonly usage: Usage;
   /** Tokens by model, in order of first use. */
-  readonly usageByModel: readonly { readonly modelId: string; readonly usage: Usage }[];
+  readonly usageByModel: readonly ModelUsage[];
   /** Messages of the input that were not recorded before the process died. */
   readonly missingInput: number;
   /** True if the turn waits for decisions. */
@@ -168,6 +182,7 @@ export function applyDecisions(calls: readonly OpenCall[], decisions: readonly T
 /** A whole reply, cleaned: without a message if nothing was left of it. */
 interface CleanReply {
   readonly clean: AssistantMessage | undefined;
+  /** The repairs it took. */
   readonly findings: readonly Finding[];
 }
 
@@ -319,6 +334,7 @@ class TurnFold {
 }
 
 class Fold {
+  /** The repairs it took. */
   readonly findings: Finding[] = [];
   #messages: Message[] = [];
   #snapshot: readonly Message[] | undefined;

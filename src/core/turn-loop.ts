@@ -48,7 +48,10 @@ export class TurnLoop {
   readonly #control: TurnControlState;
   readonly #recoveries: RecoveryState;
   readonly #conditions: readonly StopCondition[];
+  /** Steps begun. */
   #steps: number;
+  /** The step to begin next: the last one again if nothing of its reply was recorded. */
+  #next: number;
   #continuations: number;
   #lastModelId: string | undefined;
   #message: AssistantMessage | undefined;
@@ -70,6 +73,7 @@ export class TurnLoop {
     this.#conditions = typeof stopWhen === 'function' ? [stopWhen] : stopWhen;
     this.#recoveries = createRecoveryState(options.recoveries);
     this.#steps = resume?.turn.steps ?? 0;
+    this.#next = this.#steps + 1;
     this.#continuations = resume?.turn.continuations ?? 0;
     this.#scope = createTurnScope({
       ...options,
@@ -157,7 +161,7 @@ export class TurnLoop {
     }
     if (open.reply === undefined) {
       // Nothing of its reply counts: the step is asked again, under its own number.
-      this.#steps = open.step - 1;
+      this.#next = open.step;
       return 'next';
     }
     if (open.reply.interrupted !== undefined) {
@@ -208,7 +212,7 @@ export class TurnLoop {
 
   async #askBeforeStep(): Promise<End | undefined> {
     const scope = this.#scope;
-    const step = this.#steps + 1;
+    const step = this.#next;
     for (const hook of scope.hooks) {
       if (hook.beforeStep === undefined) continue;
       try {
@@ -261,11 +265,12 @@ export class TurnLoop {
   }
 
   async #step(): Promise<StepOutcome> {
-    const step = this.#steps + 1;
+    const step = this.#next;
     const { llm, tools } = await this.#setUp(step);
     const messages = await this.#history();
     const settings: StepSettings = this.#afterLimit === undefined ? this.#settings : { ...this.#settings, toolChoice: 'none' };
     this.#steps = step;
+    this.#next = step + 1;
     this.#activeStep = step;
     return runStep(this.#scope, this.#stepOptions({ step, llm, tools, messages, settings }));
   }
@@ -348,7 +353,7 @@ export class TurnLoop {
   #checkConditions(afterReply: boolean): StopDecision | undefined {
     const state = {
       turnId: this.#scope.turnId,
-      steps: this.#steps,
+      steps: this.#next - 1,
       usage: this.#scope.usage,
       usageByModel: this.#scope.usageByModel,
       modelId: this.#lastModelId,

@@ -25,6 +25,7 @@ export interface ResumeOptions {
 
 /** What a function that gives a step its model or tools is told. */
 export interface StepInfo {
+  /** The turn. */
   readonly turnId: string;
   /** The step about to begin, 1-based. */
   readonly step: number;
@@ -76,7 +77,9 @@ export interface RunTurnOptions {
 
 /** How a turn ended. */
 export interface TurnResult {
+  /** The turn. */
   readonly turnId: string;
+  /** Why it ended. */
   readonly stopReason: TurnStopReason;
   /** Steps begun. */
   readonly steps: number;

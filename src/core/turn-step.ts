@@ -25,7 +25,9 @@ import { toUsage, type Usage } from './usage.ts';
 export interface StepOptions {
   /** 1-based. */
   readonly step: number;
+  /** The model. */
   readonly llm: LLM;
+  /** Tools of the step. */
   readonly tools: readonly AnyTool[];
   /** The history, oldest first. */
   readonly messages: readonly Message[];
@@ -45,7 +47,9 @@ export interface StepOptions {
 export type StepOutcome =
   /** It is recorded to its end. */
   | {
+      /** Tells this shape from the others. */
       readonly kind: 'done';
+      /** The step as hooks see it. */
       readonly finished: FinishedStep;
       /** The tool that ended the turn. */
       readonly stoppedBy: string | undefined;
@@ -53,11 +57,30 @@ export type StepOutcome =
       readonly limit: StopDecision | undefined;
     }
   /** Calls wait for decisions. */
-  | { readonly kind: 'suspended'; readonly message: AssistantMessage; readonly suspended: readonly SuspendedCall[] }
+  | {
+      /** Tells this shape from the others. */
+      readonly kind: 'suspended';
+      /** The message. */
+      readonly message: AssistantMessage;
+      /** What waits, in provider order. */
+      readonly suspended: readonly SuspendedCall[];
+    }
   /** The request failed for good; what was kept of the reply is the message. */
-  | { readonly kind: 'failed'; readonly error: LLMError; readonly message: AssistantMessage | undefined }
+  | {
+      /** Tells this shape from the others. */
+      readonly kind: 'failed';
+      /** What failed. */
+      readonly error: LLMError;
+      /** The message. */
+      readonly message: AssistantMessage | undefined;
+    }
   /** The turn was aborted during the request. */
-  | { readonly kind: 'aborted'; readonly message: AssistantMessage | undefined };
+  | {
+      /** Tells this shape from the others. */
+      readonly kind: 'aborted';
+      /** The message. */
+      readonly message: AssistantMessage | undefined;
+    };
 
 /** Runs one step. Rejects if the recorder fails or the turn's grace is over. */
 export async function runStep(scope: TurnScope, options: StepOptions): Promise<StepOutcome> {
@@ -151,12 +174,16 @@ export function stopReasonOf(error: LLMError): TurnStopReason {
 /** A reply with our ids on its calls. */
 interface Reply {
   readonly parts: readonly AssistantPart[];
+  /** What waits, in provider order. */
   readonly calls: readonly ToolCallPart[];
+  /** Why it ended. */
   readonly stopReason: StepStopReason;
   readonly rawStopReason: string | undefined;
   readonly responseId: string | undefined;
   readonly provider: string;
+  /** The model. */
   readonly modelId: string;
+  /** Tokens spent. */
   readonly usage: Usage;
   readonly timing: LLMTiming | undefined;
 }
