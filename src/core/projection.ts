@@ -150,7 +150,7 @@ export function projectMessages(messages: readonly Message[], options: Projectio
       if (clean !== undefined) projected.push(clean);
     } else if (message.role === 'assistant') {
       const clean = cleanAssistant(message, report);
-      if (clean !== undefined) projected.push(clean, ...takeResults({ assistant: clean, index }, results, report));
+      if (clean !== undefined) projected.push(clean, ...takeResults({ assistant: clean, index, end: endOfResults(source, index) }, results, report));
     }
   });
   // What nobody took answers no call, or answers one a second time.
@@ -179,8 +179,15 @@ function resultsByCall(messages: readonly Message[]): Map<string, PlacedResult[]
   return results;
 }
 
+/** Index behind the results that follow a message directly. */
+function endOfResults(messages: readonly Message[], index: number): number {
+  let end = index + 1;
+  while (messages[end]?.role === 'tool') end += 1;
+  return end;
+}
+
 function takeResults(
-  { assistant, index }: { readonly assistant: AssistantMessage; readonly index: number },
+  { assistant, index, end }: { readonly assistant: AssistantMessage; readonly index: number; readonly end: number },
   results: Map<string, PlacedResult[]>,
   report: (finding: Finding) => void,
 ): ToolMessage[] {
@@ -192,12 +199,17 @@ function takeResults(
       return missingResultMessage(call.id, call.name);
     }
     // Parallel results may stand in any order directly behind their message: that is no repair worth telling.
-    const adjacent = found.index > index && found.index <= index + calls.length;
-    if (!adjacent) report({ kind: 'result_moved', messageId: found.message.id, toolCallId: call.id });
-    const { content } = found.message;
-    const empty = !content.some((part) => part.type !== 'text' || part.text.trim() !== '');
-    return empty ? { ...found.message, content: renderToolResult(found.message) } : found.message;
+    const isAdjacent = found.index > index && found.index < end;
+    if (!isAdjacent) report({ kind: 'result_moved', messageId: found.message.id, toolCallId: call.id });
+    return cleanResult(found.message, report);
   });
+}
+
+function cleanResult(message: ToolMessage, report: (finding: Finding) => void): ToolMessage {
+  const content = message.content.filter((part) => part.type !== 'text' || part.text.trim() !== '');
+  if (content.length === message.content.length && content.length > 0) return message;
+  report({ kind: 'blank_text_dropped', messageId: message.id, toolCallId: message.toolCallId });
+  return { ...message, content: content.length === 0 ? renderToolResult(message) : content };
 }
 
 function dropLeading(messages: readonly Message[], report: (finding: Finding) => void): readonly Message[] {

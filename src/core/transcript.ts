@@ -130,7 +130,7 @@ export interface Transcript {
   readonly buildMessages: () => readonly Message[];
   /** The turn that has begun and not ended, if there is one. */
   readonly openTurn: () => OpenTurn | undefined;
-  /** Every repair so far, oldest first. */
+  /** Every repair so far, oldest first; those of an open step as it stands now. */
   readonly findings: () => readonly Finding[];
 }
 
@@ -153,7 +153,7 @@ export function createTranscript(events: readonly RecordedEvent[] = []): Transcr
     events: recorded,
     buildMessages: () => fold.history(),
     openTurn: () => fold.openTurn(),
-    findings: () => fold.findings,
+    findings: () => fold.allFindings(),
   };
 }
 
@@ -335,7 +335,7 @@ class TurnFold {
 
 class Fold {
   /** The repairs it took. */
-  readonly findings: Finding[] = [];
+  readonly #findings: Finding[] = [];
   #messages: Message[] = [];
   #snapshot: readonly Message[] | undefined;
   #turn: TurnFold | undefined;
@@ -344,7 +344,7 @@ class Fold {
   #deferred: UserMessage[] = [];
 
   readonly #report = (finding: Finding): void => {
-    this.findings.push(finding);
+    this.#findings.push(finding);
   };
 
   add(event: RecordedEvent): void {
@@ -409,6 +409,10 @@ class Fold {
   history(): readonly Message[] {
     this.#snapshot ??= [...this.#messages, ...(this.#step?.messages() ?? []), ...this.#deferred];
     return this.#snapshot;
+  }
+
+  allFindings(): readonly Finding[] {
+    return [...this.#findings, ...(this.#step?.findings() ?? [])];
   }
 
   openTurn(): OpenTurn | undefined {
@@ -477,7 +481,7 @@ class Fold {
 
   #sealStep(): void {
     if (this.#step !== undefined) {
-      this.findings.push(...this.#step.findings());
+      this.#findings.push(...this.#step.findings());
       this.#messages.push(...this.#step.messages());
       this.#step = undefined;
     }
@@ -498,7 +502,7 @@ class Fold {
       messages = [...messages.slice(0, from), ...edit.messages, ...messages.slice(to + 1)];
     }
     const projection = projectMessages(messages);
-    this.findings.push(...projection.findings);
+    this.#findings.push(...projection.findings);
     this.#messages = [...projection.messages];
   }
 }
