@@ -128,9 +128,9 @@ function deed(spec: ToolSpec, input: CallInput, around: { readonly context: Tool
     case 'stop':
       return { content: text, stopTurn: true };
     case 'suspend':
-      return context.resumed === undefined ? suspend({ state: { n: input.n } }) : `${text} after ${String(context.resumed.decisions.length)} decisions`;
+      return context.resumed === undefined ? suspend({ state: { n: input.n ?? 0 } }) : `${text} after ${String(context.resumed.decisions.length)} decisions`;
     case 'suspend_child':
-      return context.resumed === undefined ? suspend({ state: { n: input.n }, pending: [pendingChild(context)] }) : `${text} with its child`;
+      return context.resumed === undefined ? suspend({ state: { n: input.n ?? 0 }, pending: [pendingChild(context)] }) : `${text} with its child`;
     case 'usage': {
       const usage = toUsage({ inputTokens: 3, outputTokens: 2 });
       world.told.push({ usage, at: world.runtime.now(), certain: true });

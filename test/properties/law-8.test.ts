@@ -38,7 +38,7 @@ function watchGlobals(): { readonly uses: readonly string[]; stop(): void } {
     const original: unknown = Reflect.get(owner, name);
     Reflect.set(owner, name, (...given: unknown[]): unknown => {
       if (/\/src\/core\//.test(new Error('who').stack ?? '')) uses.push(name);
-      return Reflect.apply(original as () => unknown, owner, given);
+      return Reflect.apply(original as () => unknown, owner, given) as unknown;
     });
     restore.push(() => Reflect.set(owner, name, original));
   };

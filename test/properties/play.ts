@@ -23,7 +23,7 @@ import { type WatchedController, watchedController } from 'turnloop/testing';
 import { fakeHooks, fakeRecoveries } from './fake-hooks.ts';
 import { fakeModel, type SeenRequest } from './fake-model.ts';
 import { fakeTools } from './fake-tools.ts';
-import type { ActionSpec, FaultSpec, Pace, Scenario, SourceSpec } from './scenario.ts';
+import type { ActionSpec, FaultSpec, Scenario, SourceSpec } from './scenario.ts';
 import { World } from './world.ts';
 
 /** An event as it left the loop. */
@@ -44,7 +44,7 @@ export interface Play {
   readonly controller: WatchedController;
   /** When the turn settled. */
   readonly settledAt: number;
-  /** When it was first aborted, by whatever; undefined if it was not. */
+  /** When it was first aborted, by a person, its deadline or a failing recorder; undefined if it was not so far. */
   readonly abortedAt: number | undefined;
   /** What became of each steered message, in order; a steering that was never settled is missing. */
   readonly steered: readonly string[];
@@ -127,6 +127,7 @@ class Stage {
     for (const action of scenario.actions) {
       if ('ms' in action.at) world.runtime.setTimer(action.at.ms, () => this.#act(action));
     }
+    world.runtime.setTimer(scenario.deadlineMs ?? LAST_RESORT_MS, () => this.#noteAbort());
   }
 
   options(): Omit<RunTurnOptions, 'dispatchEvent'> {
@@ -139,7 +140,7 @@ class Stage {
       tools: source(scenario.toolList, world, tools),
       buildMessages: provider(scenario.history, world, () => this.#transcript.buildMessages()),
       input: scenario.input.map((text) => userMessage(text)),
-      hooks: [this.#abortWatch(), ...fakeHooks(scenario.hooks, world)],
+      hooks: fakeHooks(scenario.hooks, world),
       recoveries: fakeRecoveries(scenario.recoveries, world),
       stopWhen: stopConditions(scenario),
       control: this.#control,
@@ -148,20 +149,6 @@ class Stage {
       graceMs: scenario.graceMs,
       maxParallelTools: scenario.maxParallelTools,
       runtime: world.loopRuntime,
-    };
-  }
-
-  /** A hook that does nothing but note when the turn's signal aborts. */
-  #abortWatch(): NonNullable<RunTurnOptions['hooks']>[number] {
-    let isWatching = false;
-    return {
-      name: 'watch',
-      beforeStep: ({ signal }) => {
-        if (isWatching) return;
-        isWatching = true;
-        if (signal.aborted) this.#noteAbort();
-        signal.addEventListener('abort', () => this.#noteAbort(), { once: true });
-      },
     };
   }
 
@@ -181,12 +168,16 @@ class Stage {
   record(event: RecordedEvent): Promise<void> | void {
     const { pace, fault } = this.#scenario.recorder;
     this.#records += 1;
-    if (fault !== undefined && this.#records >= fault.at) return fail(fault, this.#world);
+    if (fault !== undefined && this.#records >= fault.at) {
+      if (fault.mode !== 'deaf') this.#noteAbort();
+      return fail(fault, this.#world);
+    }
     const keep = (): void => this.#transcript.record(event);
     return this.#world.take(pace, undefined, keep);
   }
 
   #act({ act, target }: ActionSpec): void {
+    if (act === 'abort_signal' || act === 'abort_control' || act === 'user_cancel') this.#noteAbort();
     switch (act) {
       case 'steer':
       case 'steer_skip': {
@@ -226,7 +217,7 @@ function provider<Value>(spec: SourceSpec, world: World, get: () => Value): () =
   return () => {
     uses += 1;
     if (spec.fault?.at === uses) return fail(spec.fault, world);
-    return world.take<Value>(spec.pace as Pace, undefined, get);
+    return world.take(spec.pace, undefined, get);
   };
 }
 

@@ -220,7 +220,7 @@ export const touches: fc.Arbitrary<readonly Touch[]> = fc.array(
     fc.constantFrom('r', 'w'),
     fc.constantFrom('resource', 'file', 'file', 'tree', 'tree', 'all'),
     fc.constantFrom('/a', '/a/b', '/a/b/c.txt', '/a/../a/b', '/d', '/'),
-  ) as fc.Arbitrary<Touch>,
+  ),
   { maxLength: 3 },
 );
 
