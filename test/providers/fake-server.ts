@@ -4,12 +4,18 @@ import { isLLMError, type LLMError, userMessage } from 'turnloop';
 import { openAIChat, type OpenAIChatOptions } from 'turnloop/providers/openai-chat';
 import { type Chunking, CHUNKINGS, cut } from '../support/stream-cases.ts';
 
+/** A request's body, as far as tests look into it. */
+export interface SentBody {
+  readonly messages: readonly Record<string, unknown>[];
+  readonly [field: string]: unknown;
+}
+
 /** What a request looked like. */
 export interface SentRequest {
   readonly url: string;
   readonly headers: Headers;
   readonly text: string;
-  readonly body: Record<string, any>;
+  readonly body: SentBody;
 }
 
 export interface FakeServer {
@@ -34,13 +40,14 @@ export interface FakeAnswer {
 export function fakeServer(...answers: readonly FakeAnswer[]): FakeServer {
   const sent: SentRequest[] = [];
   let cancelled = 0;
-  const fetch = async (url: string | URL | Request, init?: RequestInit): Promise<Response> => {
+  const fetch = async (url: unknown, init?: RequestInit): Promise<Response> => {
     const answer = answers[Math.min(sent.length, answers.length - 1)] ?? {};
-    const text = String(init?.body);
-    sent.push({ url: String(url), headers: new Headers(init?.headers), text, body: JSON.parse(text) });
+    const text = init?.body as string;
+    const body = JSON.parse(text) as SentBody;
+    sent.push({ url: (url as URL).href, headers: new Headers(init?.headers), text, body });
     return new Response(toStream(answer, () => (cancelled += 1)), { status: answer.status ?? 200, headers: answer.headers ?? {} });
   };
-  return { fetch: fetch as typeof globalThis.fetch, sent, cancelled: () => cancelled };
+  return { fetch, sent, cancelled: () => cancelled };
 }
 
 function toStream({ body = '', chunking = 'whole', open, failure }: FakeAnswer, onCancel: () => void): ReadableStream<Uint8Array> {

@@ -134,7 +134,7 @@ export const INVALID_HISTORY: readonly RegExp[] = [
   /no tool (?:call|output) found for/i,
   /tool[ _]call[ _]id\b.{0,80}\bnot found/i,
   /tool_use_id.{0,80}not found/i,
-  /tool(?:_use|_call|[ _]call)[ _]ids? must be unique/i,
+  /tool[ _](?:use|call)`?[ _]ids? must be unique/i,
   /duplicate.{0,30}tool[ _](?:call|use)/i,
   /not the same number of function calls and responses/i,
   /number of function response parts/i,
