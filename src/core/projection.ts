@@ -15,6 +15,7 @@ import type { AssistantMessage, AssistantPart, Message, ToolMessage, ToolResultP
 export type FindingKind =
   | 'result_moved'
   | 'result_synthesized'
+  | 'result_text_added'
   | 'orphan_result_dropped'
   | 'empty_message_dropped'
   | 'blank_text_dropped'
@@ -206,10 +207,15 @@ function takeResults(
 }
 
 function cleanResult(message: ToolMessage, report: (finding: Finding) => void): ToolMessage {
+  const { id: messageId, toolCallId } = message;
   const content = message.content.filter((part) => part.type !== 'text' || part.text.trim() !== '');
-  if (content.length === message.content.length && content.length > 0) return message;
-  report({ kind: 'blank_text_dropped', messageId: message.id, toolCallId: message.toolCallId });
-  return { ...message, content: content.length === 0 ? renderToolResult(message) : content };
+  if (!content.some((part) => part.type === 'text')) {
+    report({ kind: 'result_text_added', messageId, toolCallId });
+    return { ...message, content: renderToolResult(message) };
+  }
+  if (content.length === message.content.length) return message;
+  report({ kind: 'blank_text_dropped', messageId, toolCallId });
+  return { ...message, content };
 }
 
 function dropLeading(messages: readonly Message[], report: (finding: Finding) => void): readonly Message[] {
