@@ -73,9 +73,9 @@ describe.skipIf(skipped !== undefined)(`a real server${skipped === undefined ? '
       tools: tools(read),
       input: [userMessage(input)],
       buildMessages,
-      dispatchEvent: async (event) => {
+      dispatchEvent: (event) => {
         if (event.type === 'text.delta') streamed += event.text;
-        else await record(event as Parameters<typeof record>[0]);
+        else record(event as Parameters<typeof record>[0]);
       },
     });
 
