@@ -112,6 +112,8 @@ export interface OpenTurn {
   readonly missingInput: number;
   /** True if the turn waits for decisions. */
   readonly suspended: boolean;
+  /** Id of the turn's last whole reply, which is the `stepId` of its step. */
+  readonly lastReplyId?: string | undefined;
   /** The step to finish; absent between steps. */
   readonly step?: OpenStep | undefined;
 }
@@ -309,6 +311,7 @@ class TurnFold {
   readonly usageByModel = new Map<string, Usage>();
   missingInput: number;
   suspended = false;
+  lastReplyId: string | undefined;
   /** The last step ended without calls: another one means that the turn went on after a stop. */
   stopped = false;
 
@@ -319,6 +322,7 @@ class TurnFold {
 
   open(step: StepFold | undefined): OpenTurn {
     const { turnId, metadata } = this.begin;
+    const lastReplyId = step?.isComplete === true ? step.begin.stepId : this.lastReplyId;
     return {
       turnId,
       ...(metadata !== undefined && { metadata }),
@@ -328,6 +332,7 @@ class TurnFold {
       usageByModel: Array.from(this.usageByModel, ([modelId, usage]) => ({ modelId, usage })),
       missingInput: this.missingInput,
       suspended: this.suspended,
+      ...(lastReplyId !== undefined && { lastReplyId }),
       ...(step !== undefined && { step: step.open() }),
     };
   }
@@ -483,6 +488,7 @@ class Fold {
     if (this.#step !== undefined) {
       this.#findings.push(...this.#step.findings());
       this.#messages.push(...this.#step.messages());
+      if (this.#turn !== undefined && this.#step.isComplete) this.#turn.lastReplyId = this.#step.begin.stepId;
       this.#step = undefined;
     }
     this.#messages.push(...this.#deferred);

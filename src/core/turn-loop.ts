@@ -151,12 +151,13 @@ export class TurnLoop {
   /** Finishes the step that the turn to resume stood in. */
   async #resumeOpenStep(): Promise<AfterStep> {
     const { resume } = this.#options;
-    const open = resume?.turn.step;
-    if (resume === undefined || open === undefined) return 'next';
+    if (resume === undefined) return 'next';
+    this.#message = await this.#recordedReply(resume.turn.lastReplyId);
+    const open = resume.turn.step;
+    if (open === undefined) return 'next';
     this.#afterLimit = open.afterLimit;
     this.#limitAsked = open.afterLimit !== undefined;
     if (open.ended !== undefined) {
-      this.#message = await this.#recordedReply(open.stepId);
       return open.calls.length > 0 && open.ended === 'tool_use' ? this.#limitEnd() ?? 'next' : { stopped: open.ended };
     }
     if (open.reply === undefined) {
@@ -164,10 +165,7 @@ export class TurnLoop {
       this.#next = open.step;
       return 'next';
     }
-    if (open.reply.interrupted !== undefined) {
-      this.#message = await this.#recordedReply(open.stepId);
-      return { end: { stopReason: open.reply.interrupted, stopMessage: 'The process stopped while the turn was ending.' } };
-    }
+    if (open.reply.interrupted !== undefined) return { end: interruptedEnd(open.reply.interrupted) };
     this.#activeStep = open.step;
     this.#reportUnmatched(open, resume.decisions ?? []);
     const step = { ...open, calls: applyDecisions(open.calls, resume.decisions ?? []) };
@@ -184,7 +182,8 @@ export class TurnLoop {
     }
   }
 
-  async #recordedReply(stepId: string): Promise<AssistantMessage | undefined> {
+  async #recordedReply(stepId: string | undefined): Promise<AssistantMessage | undefined> {
+    if (stepId === undefined) return undefined;
     const message = (await this.#history()).findLast((one) => one.id === stepId);
     return message?.role === 'assistant' ? message : undefined;
   }
@@ -508,6 +507,14 @@ const INTERRUPTIONS: ReadonlySet<TurnStopReason> = new Set<TurnStopReason>([
   'aborted',
   'fatal_error',
 ]);
+
+/** The end of a turn whose process stopped between keeping a reply that was cut off and recording why. */
+function interruptedEnd(stopReason: TurnStopReason): End {
+  const stopMessage = 'The process stopped while the turn was ending.';
+  if (stopReason === 'aborted' || stopReason === 'deadline') return { stopReason, stopMessage };
+  const message = 'The request had failed; the process stopped before it was recorded why.';
+  return { stopReason, stopMessage, error: new TurnloopError('request_failed', message) };
+}
 
 function asTurnloopError(error: unknown): TurnloopError {
   if (isTurnloopError(error)) return error;

@@ -4,7 +4,7 @@
 import type { TurnloopError } from './errors.ts';
 import type { DispatchEvent } from './events.ts';
 import type { Hook, Recovery, StepSettings, StopCondition } from './hooks.ts';
-import type { JsonObject } from './json.ts';
+import { isRecord, type JsonObject } from './json.ts';
 import type { LLM } from './llm.ts';
 import { userMessage, type AssistantMessage, type Message, type UserMessage } from './message.ts';
 import type { Runtime } from './runtime.ts';
@@ -103,17 +103,20 @@ export interface TurnResult {
 
 /** Refuses misuse. @throws TypeError that names the option and shows a correct call. */
 export function assertOptions(options: RunTurnOptions): void {
-  const call = 'runTurn({ llm, buildMessages: transcript.buildMessages, dispatchEvent, input: "Hello" })';
   // Callers without types come here too.
-  const given: Partial<RunTurnOptions> | undefined = options;
+  const given: Partial<Record<keyof RunTurnOptions, unknown>> | undefined = options;
   for (const name of ['llm', 'buildMessages', 'dispatchEvent'] as const) {
-    if (given?.[name] === undefined) throw new TypeError(`runTurn needs "${name}". A call looks like ${call}.`);
+    if (given?.[name] === undefined) throw new TypeError(`runTurn needs "${name}". A call looks like ${CORRECT_CALL}.`);
   }
   const { llm, tools, graceMs, deadlineMs, maxParallelTools } = options;
-  if (typeof llm !== 'function' && typeof llm.chat !== 'function') {
+  if (typeof llm !== 'function' && typeof readMember(llm, 'chat') !== 'function') {
     throw new TypeError('"llm" has no chat function. An LLM looks like { provider, modelId, systemPrompt, chat }.');
   }
+  for (const name of ['buildMessages', 'dispatchEvent'] as const) {
+    if (typeof given[name] !== 'function') throw new TypeError(`"${name}" is not a function. A call looks like ${CORRECT_CALL}.`);
+  }
   if (tools !== undefined && typeof tools !== 'function') toolTable(tools);
+  assertInput(given.input);
   assertNumber('graceMs', graceMs, 0);
   assertNumber('deadlineMs', deadlineMs, 0);
   assertNumber('maxParallelTools', maxParallelTools, 1);
@@ -124,6 +127,19 @@ export function assertOptions(options: RunTurnOptions): void {
         'closeOpenTurn(transcript).',
     );
   }
+}
+
+const CORRECT_CALL = 'runTurn({ llm, buildMessages: transcript.buildMessages, dispatchEvent, input: "Hello" })';
+
+function readMember(value: unknown, name: string): unknown {
+  return isRecord(value) ? value[name] : undefined;
+}
+
+function assertInput(input: unknown): void {
+  if (input === undefined || typeof input === 'string') return;
+  const messages: readonly unknown[] = Array.isArray(input) ? input : [input];
+  const isValid = messages.every((message) => readMember(message, 'role') === 'user' && Array.isArray(readMember(message, 'content')));
+  if (!isValid) throw new TypeError('"input" is not a text, a user message or a list of them. Use input: "Hello" or [userMessage("Hello")].');
 }
 
 function assertNumber(name: string, value: number | undefined, least: number): void {
