@@ -312,12 +312,18 @@ class TurnFold {
   missingInput: number;
   suspended = false;
   lastReplyId: string | undefined;
-  /** The last step ended without calls: another one means that the turn went on after a stop. */
+  /** The last step ended without calls: anything that follows but the end means that the turn went on. */
   stopped = false;
 
   constructor(begin: TurnBeginEvent) {
     this.begin = begin;
     this.missingInput = begin.inputCount;
+  }
+
+  /** The turn goes on, possibly after a stop. */
+  goOn(): void {
+    if (this.stopped) this.continuations += 1;
+    this.stopped = false;
   }
 
   open(step: StepFold | undefined): OpenTurn {
@@ -440,8 +446,7 @@ class Fold {
     this.#sealStep();
     this.#step = new StepFold(event);
     if (this.#turn === undefined) return;
-    if (this.#turn.stopped) this.#turn.continuations += 1;
-    this.#turn.stopped = false;
+    this.#turn.goOn();
     this.#turn.steps = event.step;
   }
 
@@ -458,6 +463,7 @@ class Fold {
 
   #addMessage(message: UserMessage): void {
     if (this.#turn !== undefined && this.#turn.missingInput > 0) this.#turn.missingInput -= 1;
+    if (this.#step?.ended !== undefined) this.#turn?.goOn();
     this.#sealEndedStep();
     const clean = cleanUser(message, this.#report);
     if (clean === undefined) return;

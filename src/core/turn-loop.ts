@@ -386,7 +386,10 @@ export class TurnLoop {
     const limitEnd = this.#limitEnd();
     if (limitEnd !== undefined) return limitEnd.end;
     const isWhole = stopReason !== 'filtered' && stopReason !== 'paused';
-    if (isWhole && this.#control.hasSteering) return undefined;
+    if (isWhole && this.#control.hasSteering) {
+      this.#continuations += 1;
+      return undefined;
+    }
     const goOn = await this.#askToContinue(end.stopReason, false);
     if (this.#scope.isAborted) return this.#abortEnd();
     if (this.#control.stopRequested || goOn === undefined) return end;
