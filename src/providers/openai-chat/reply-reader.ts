@@ -13,7 +13,7 @@ import { isErrorBody } from '../shared/error-body.ts';
 import { isBlank } from '../shared/wire-text.ts';
 import { failureOf, toStopReason } from './finish-reason.ts';
 import { readMediaPart } from './media.ts';
-import { addDetails, type PartialThinking, readDetailsText, readThinkingText, type ThinkingField, toThinkingPart } from './thinking.ts';
+import { addDetails, findThinkingField, type PartialThinking, readDetailsText, type ThinkingField, toThinkingPart } from './thinking.ts';
 import { createToolCallReader, type PartialCall } from './tool-call-reader.ts';
 import { findUsage, readUsage } from './usage.ts';
 
@@ -54,12 +54,11 @@ export interface ReplyReader {
 interface PartialText {
   readonly type: 'text';
   text: string;
+  /** Kept up to date, since looking at the whole of a text in pieces means to join them. */
+  isBlank: boolean;
 }
 
 type Item = PartialText | PartialThinking | { readonly type: 'call'; readonly call: PartialCall } | { readonly type: 'media'; readonly part: MediaPart };
-
-/** Fields of a message that come back with it: Gemini's thought signatures. */
-const EXTRA_FIELDS = ['extra_content', 'thought_signature'];
 
 /** Makes a reader for one reply. */
 export function createReplyReader({ provider, model, toolName, onDelta, toError }: ReplyReaderOptions): ReplyReader {
@@ -122,11 +121,11 @@ export function createReplyReader({ provider, model, toolName, onDelta, toError 
   }
 
   function readThinking(message: Record<string, unknown>): void {
-    const found = readThinkingText(message);
-    if (found !== undefined) addThinking(found.text, found.field);
-    const { reasoning_details: details } = message;
+    const field = findThinkingField(message);
+    if (field !== undefined) addThinking(message[field] as string, field);
+    const details = message['reasoning_details'];
     if (!Array.isArray(details) || details.length === 0) return;
-    const text = found === undefined ? readDetailsText(details) : '';
+    const text = field === undefined ? readDetailsText(details) : '';
     if (text !== '') addThinking(text, undefined);
     addDetails(thinkingForData(), details);
   }
@@ -146,8 +145,12 @@ export function createReplyReader({ provider, model, toolName, onDelta, toError 
   function addText(text: string): void {
     if (text === '') return;
     const last = items.at(-1);
-    if (last?.type === 'text') last.text += text;
-    else items.push({ type: 'text', text });
+    if (last?.type === 'text') {
+      last.text += text;
+      last.isBlank &&= isBlank(text);
+    } else {
+      items.push({ type: 'text', text, isBlank: isBlank(text) });
+    }
     onDelta?.({ type: 'text', text });
   }
 
@@ -173,14 +176,16 @@ export function createReplyReader({ provider, model, toolName, onDelta, toError 
     if (part !== undefined) items.push({ type: 'media', part });
   }
 
-  function readExtra(message: Record<string, unknown>): void {
-    for (const field of EXTRA_FIELDS) {
-      const value = message[field];
-      if (value === undefined || value === null || value === '') continue;
-      const thinking = thinkingForData();
-      // It came out of JSON.
-      thinking.extra = { ...thinking.extra, [field]: value as JsonValue };
-    }
+  /** What Gemini attaches to a message, to be sent back with it. */
+  function readExtra({ extra_content: content, thought_signature: signature }: Record<string, unknown>): void {
+    if (isPresent(content)) keepExtra('extra_content', content);
+    if (isPresent(signature)) keepExtra('thought_signature', signature);
+  }
+
+  function keepExtra(field: string, value: unknown): void {
+    const thinking = thinkingForData();
+    // It came out of JSON.
+    thinking.extra = { ...thinking.extra, [field]: value as JsonValue };
   }
 
   /** Where what belongs to no text is kept: signatures may come when the thinking is over, or without any. */
@@ -210,7 +215,7 @@ export function createReplyReader({ provider, model, toolName, onDelta, toError 
     }
     const content = items.map((item) => toReplyPart(item, model, toolName));
     const stopReason = toStopReason({ finishReason, hasCalls: content.some((part) => part.type === 'tool_call'), isRefused });
-    if (stopReason !== 'filtered' && stopReason !== 'max_tokens' && !content.some(isSubstance)) throw emptyError();
+    if (stopReason !== 'filtered' && stopReason !== 'max_tokens' && !items.some(isSubstance)) throw emptyError();
     return {
       content,
       stopReason,
@@ -256,7 +261,7 @@ function toPartial(items: readonly Item[], model: string): readonly PartialReply
   const parts: PartialReplyPart[] = [];
   for (const [at, item] of items.entries()) {
     if (item.type === 'media') parts.push(item.part);
-    else if (item.type === 'text' && !isBlank(item.text)) parts.push({ type: 'text', text: item.text });
+    else if (item.type === 'text' && !item.isBlank) parts.push({ type: 'text', text: item.text });
     else if (item.type === 'thinking' && at < items.length - 1) parts.push(toThinkingPart(item, model));
   }
   return parts;
@@ -286,16 +291,18 @@ function toReplyCall({ id, name, inputText, extra }: PartialCall, model: string,
   };
 }
 
-function isSubstance(part: ReplyPart): boolean {
-  return part.type === 'text' ? !isBlank(part.text) : part.type !== 'thinking';
+function isSubstance(item: Item): boolean {
+  return item.type === 'text' ? !item.isBlank : item.type !== 'thinking';
 }
 
 function firstChoice(choices: unknown): Record<string, unknown> | undefined {
   if (!Array.isArray(choices)) return undefined;
-  for (const choice of choices as readonly unknown[]) {
-    if (isRecord(choice) && (choice['index'] ?? 0) === 0) return choice;
-  }
-  return undefined;
+  const choice = (choices as readonly unknown[]).find((each) => isRecord(each) && (each['index'] ?? 0) === 0);
+  return isRecord(choice) ? choice : undefined;
+}
+
+function isPresent(value: unknown): boolean {
+  return value !== undefined && value !== null && value !== '';
 }
 
 /** Mistral's thinking is a list of text parts. */

@@ -26,13 +26,16 @@ export interface PartialThinking {
   extra: JsonObject | undefined;
 }
 
-/** The thinking text of a delta and its field; undefined if it has none. */
-export function readThinkingText(delta: Record<string, unknown>): { text: string; field: ThinkingField } | undefined {
-  for (const field of TEXT_FIELDS) {
-    const text = delta[field];
-    if (typeof text === 'string' && text !== '') return { text, field };
-  }
-  return undefined;
+/** The field of a delta that holds thinking text; undefined if none does. */
+export function findThinkingField(delta: Record<string, unknown>): (typeof TEXT_FIELDS)[number] | undefined {
+  // Runs for every delta: fixed names are several times faster to look up than a list of them.
+  if (isText(delta['reasoning_content'])) return 'reasoning_content';
+  if (isText(delta['reasoning'])) return 'reasoning';
+  return isText(delta['reasoning_text']) ? 'reasoning_text' : undefined;
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string' && value !== '';
 }
 
 /** The readable text of `reasoning_details`. */

@@ -179,10 +179,14 @@ function createAnswer(response: Response, { connection, watch, request }: Answer
     throwIf(watch.interruption());
     const { reader } = connection;
     if (reader === undefined) return undefined;
-    const { done, value } = await watch.wait(reader.read()).catch((thrown: unknown) => {
+    try {
+      // An interruption cancels the reader, which settles this at once: no race per chunk is needed.
+      const { done, value } = await reader.read();
+      throwIf(watch.interruption());
+      if (!done) return value;
+    } catch (thrown) {
       throw networkError(thrown, request);
-    });
-    if (!done) return value;
+    }
     connection.reader = undefined;
     connection.isComplete = true;
     return undefined;
