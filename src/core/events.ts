@@ -64,6 +64,8 @@ export interface MessageEvent extends TurnEvent {
   readonly type: 'message';
   /** The message. */
   readonly message: UserMessage;
+  /** Set if a hook grants one last step with it, after a limit was reached. */
+  readonly afterLimit?: AfterLimit | undefined;
 }
 
 /** A step has begun; written before the model is asked. */

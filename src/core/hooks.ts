@@ -235,7 +235,10 @@ export interface Hook {
   ): Promise<ToolResult | string | undefined | void> | ToolResult | string | undefined | void;
   /** May rewrite a progress update, or drop it with `null`. Synchronous. A failure drops it. */
   finalizeProgress?(call: HookCall, update: ToolUpdate): ToolUpdate | null | undefined | void;
-  /** After a step was recorded; may end the turn. A failure is a notice and nothing else. */
+  /**
+   * After a step was recorded; may end the turn. A failure is a notice and nothing else. A resume asks again if the
+   * process stopped behind the step's end.
+   */
   afterStep?(
     context: HookContext,
     step: FinishedStep,

@@ -74,8 +74,6 @@ export interface OpenStep {
   readonly step: number;
   /** Id of the step. */
   readonly stepId: string;
-  /** Set on a last step that was granted after a limit. */
-  readonly afterLimit?: AfterLimit | undefined;
   /** What holds for the whole reply; absent while no reply is recorded whole: the step is then asked again. */
   readonly reply?: ReplyInfo | undefined;
   /** Tokens of the reply. */
@@ -112,6 +110,8 @@ export interface OpenTurn {
   readonly missingInput: number;
   /** True if the turn waits for decisions. */
   readonly suspended: boolean;
+  /** Set once a last step was granted after a limit. */
+  readonly afterLimit?: AfterLimit | undefined;
   /** Id of the turn's last whole reply, which is the `stepId` of its step. */
   readonly lastReplyId?: string | undefined;
   /** The step to finish; absent between steps. */
@@ -262,12 +262,11 @@ class StepFold {
   }
 
   open(): OpenStep {
-    const { step, stepId, afterLimit } = this.begin;
+    const { step, stepId } = this.begin;
     const known = this.isComplete;
     return {
       step,
       stepId,
-      ...(afterLimit !== undefined && { afterLimit }),
       ...(known && this.reply !== undefined && { reply: this.reply }),
       usage: this.usage,
       calls: known ? this.calls : [],
@@ -312,7 +311,8 @@ class TurnFold {
   missingInput: number;
   suspended = false;
   lastReplyId: string | undefined;
-  /** The last step ended without calls: anything that follows but the end means that the turn went on. */
+  afterLimit: AfterLimit | undefined;
+  /** The last step ended with a stop: anything that follows but the end means that the turn went on. */
   stopped = false;
 
   constructor(begin: TurnBeginEvent) {
@@ -328,6 +328,7 @@ class TurnFold {
 
   open(step: StepFold | undefined): OpenTurn {
     const { turnId, metadata } = this.begin;
+    const { afterLimit } = this;
     const lastReplyId = step?.isComplete === true ? step.begin.stepId : this.lastReplyId;
     return {
       turnId,
@@ -338,6 +339,7 @@ class TurnFold {
       usageByModel: Array.from(this.usageByModel, ([modelId, usage]) => ({ modelId, usage })),
       missingInput: this.missingInput,
       suspended: this.suspended,
+      ...(afterLimit !== undefined && { afterLimit }),
       ...(lastReplyId !== undefined && { lastReplyId }),
       ...(step !== undefined && { step: step.open() }),
     };
@@ -365,6 +367,7 @@ class Fold {
         break;
       case 'message':
         this.#addMessage(event.message);
+        if (this.#turn !== undefined) this.#turn.afterLimit = event.afterLimit;
         break;
       case 'step.begin':
         this.#beginStep(event);
@@ -448,12 +451,13 @@ class Fold {
     if (this.#turn === undefined) return;
     this.#turn.goOn();
     this.#turn.steps = event.step;
+    this.#turn.afterLimit = event.afterLimit;
   }
 
   #endStep(stopReason: StepStopReason): void {
     if (this.#step === undefined) return;
     this.#step.ended = stopReason;
-    if (this.#turn !== undefined) this.#turn.stopped = this.#step.calls.length === 0;
+    if (this.#turn !== undefined) this.#turn.stopped = stopReason !== 'tool_use';
   }
 
   /** What comes after a step's end stands behind it, and says that the turn goes on. */

@@ -74,6 +74,8 @@ export class TurnLoop {
     this.#recoveries = createRecoveryState(options.recoveries);
     this.#steps = resume?.turn.steps ?? 0;
     this.#next = this.#steps + 1;
+    this.#afterLimit = resume?.turn.afterLimit;
+    this.#limitAsked = this.#afterLimit !== undefined;
     this.#continuations = resume?.turn.continuations ?? 0;
     this.#scope = createTurnScope({
       ...options,
@@ -143,9 +145,9 @@ export class TurnLoop {
     for (const message of missingInput > 0 ? input.slice(-missingInput) : []) await this.#recordMessage(message);
   }
 
-  async #recordMessage(message: UserMessage): Promise<void> {
-    const id = message.id === '' ? this.#scope.runtime.createId('message') : message.id;
-    await this.#scope.record({ type: 'message', message: message.id === id ? message : { ...message, id } });
+  async #recordMessage(given: UserMessage, afterLimit?: AfterLimit): Promise<void> {
+    const message = given.id === '' ? { ...given, id: this.#scope.runtime.createId('message') } : given;
+    await this.#scope.record({ type: 'message', message, ...(afterLimit !== undefined && { afterLimit }) });
   }
 
   /** Finishes the step that the turn to resume stood in. */
@@ -155,10 +157,10 @@ export class TurnLoop {
     this.#message = await this.#recordedReply(resume.turn.lastReplyId);
     const open = resume.turn.step;
     if (open === undefined) return 'next';
-    this.#afterLimit = open.afterLimit;
-    this.#limitAsked = open.afterLimit !== undefined;
     if (open.ended !== undefined) {
-      return open.calls.length > 0 && open.ended === 'tool_use' ? this.#limitEnd() ?? 'next' : { stopped: open.ended };
+      // Nobody knows whether the hooks were asked before the process stopped: they are asked again.
+      const stopper = open.calls.find((call) => call.stopTurn === true);
+      return this.#afterFinished(finishedStep(open, open.ended, this.#message), { stoppedBy: stopper?.name, limit: undefined });
     }
     if (open.reply === undefined) {
       // Nothing of its reply counts: the step is asked again, under its own number.
@@ -301,7 +303,15 @@ export class TurnLoop {
       }
       return { end: this.#abortEnd() };
     }
-    const { finished, stoppedBy, limit } = outcome;
+    return this.#afterFinished(outcome.finished, outcome);
+  }
+
+  /** What a step that is recorded to its end leads to. */
+  async #afterFinished(
+    finished: FinishedStep,
+    { stoppedBy, limit }: { readonly stoppedBy: string | undefined; readonly limit: StopDecision | undefined },
+  ): Promise<AfterStep> {
+    const scope = this.#scope;
     this.#message = finished.message;
     const stop = await this.#askAfterStep(finished);
     if (scope.isAborted) return { end: this.#abortEnd() };
@@ -412,7 +422,7 @@ export class TurnLoop {
     const goOn = await this.#askToContinue(stopReason, true);
     if (goOn === undefined || this.#scope.isAborted) return this.#scope.isAborted ? this.#abortEnd() : end;
     this.#afterLimit = { stopReason, stoppedBy: name };
-    await this.#recordMessage(goOn);
+    await this.#recordMessage(goOn, this.#afterLimit);
     return undefined;
   }
 
@@ -510,6 +520,15 @@ const INTERRUPTIONS: ReadonlySet<TurnStopReason> = new Set<TurnStopReason>([
   'aborted',
   'fatal_error',
 ]);
+
+/** A step as hooks see it, out of the record. */
+function finishedStep(open: OpenStep, stopReason: StepStopReason, reply: AssistantMessage | undefined): FinishedStep {
+  const message: AssistantMessage = reply ?? { role: 'assistant', id: open.stepId, content: [] };
+  const results = open.calls.flatMap(({ toolCallId, name, inputText, input, result }) =>
+    result === undefined ? [] : [{ toolCallId, name, inputText, input, result }],
+  );
+  return { stopReason, usage: open.usage, message, results };
+}
 
 /** The end of a turn whose process stopped between keeping a reply that was cut off and recording why. */
 function interruptedEnd(stopReason: TurnStopReason): End {

@@ -10,6 +10,7 @@ import type { AfterLimit, RecordedEvent, ReplyInfo, SuspendedCall } from './even
 import type { FinishedStep, StepSettings, StopDecision } from './hooks.ts';
 import type { LLM, LLMRequest, LLMResponse, LLMTiming, ReplyToolCall } from './llm.ts';
 import type { AssistantMessage, AssistantPart, Message, ToolCallPart } from './message.ts';
+import { cleanAssistant } from './projection.ts';
 import { ReplyView } from './reply-view.ts';
 import { createRecoveryState, sendRequest, type RecoveryState } from './step-request.ts';
 import { isCompleteReply, type StepStopReason, type TurnStopReason } from './stop-reason.ts';
@@ -102,7 +103,7 @@ export async function runStep(scope: TurnScope, options: StepOptions): Promise<S
   const reply = toReply(response, llm, view);
   await scope.recordUsage(reply.usage, { modelId: reply.modelId, purpose: 'step', step, stepId });
   const limit = options.checkReply?.(reply.modelId);
-  const why = reply.calls.length === 0 ? undefined : refusal(reply.stopReason, limit);
+  const why = reply.calls.length === 0 ? undefined : refusal(reply.stopReason, limit, afterLimit);
   const planned = why === undefined ? await planToolCalls(scope, toolStep, reply.calls) : closedPlans(reply.calls, why);
   for (const event of replyEvents(toolStep, reply, planned)) await scope.record(event);
   return runCalls({ scope, toolStep, reply, planned, limit, onBatch: options.onBatch });
@@ -115,7 +116,7 @@ export async function resumeStep(scope: TurnScope, open: OpenStep, options: Step
   // The limit that the reply met is met again, unless calls were let through before it was.
   const isUntouched = open.calls.every((call) => call.started === undefined && call.result === undefined);
   const limit = isUntouched ? options.checkReply?.(reply.modelId) : undefined;
-  const why = refusal(reply.stopReason, limit);
+  const why = refusal(reply.stopReason, limit, options.afterLimit);
   const planned =
     why === undefined ? await replanToolCalls(scope, toolStep, open.calls) : closedPlans(reply.calls, why, open.calls);
   return runCalls({ scope, toolStep, reply, planned, limit, onBatch: options.onBatch });
@@ -245,7 +246,12 @@ function recordedReply(open: OpenStep, { llm, messages }: StepOptions): Reply {
 }
 
 /** Why the calls of a reply are not to run; undefined if they are. */
-function refusal(stopReason: StepStopReason, limit: StopDecision | undefined): string | undefined {
+function refusal(
+  stopReason: StepStopReason,
+  limit: StopDecision | undefined,
+  afterLimit: AfterLimit | undefined,
+): string | undefined {
+  if (afterLimit !== undefined) return `the turn's limit "${afterLimit.stoppedBy}" was reached, and its last step has no tools`;
   if (limit !== undefined) return `the turn's limit "${limit.name}" was reached by the reply that made it`;
   switch (stopReason) {
     case 'end_turn':
@@ -331,7 +337,9 @@ interface RecordedStep {
 async function runCalls({ scope, toolStep, reply, planned, limit, onBatch }: RecordedStep): Promise<StepOutcome> {
   const { step, stepId } = toolStep;
   const { modelId, responseId, stopReason, rawStopReason, usage, timing } = reply;
-  const message: AssistantMessage = { role: 'assistant', id: stepId, content: reply.parts, source: replyInfo(reply).source };
+  const raw: AssistantMessage = { role: 'assistant', id: stepId, content: reply.parts, source: replyInfo(reply).source };
+  // The same reply as in the history; one that is left out there, being empty, is told of all the same.
+  const message = cleanAssistant(raw, () => undefined) ?? raw;
   let results: FinishedStep['results'] = [];
   let stoppedBy: string | undefined;
   if (planned.length > 0) {
