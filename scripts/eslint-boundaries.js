@@ -35,6 +35,7 @@ export const CORE_ORDER = [
   'tool-result',
   'turn-scope',
   'tool-plan',
+  'call-run',
   'tool-call',
   'reply-view',
   'step-request',

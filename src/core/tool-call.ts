@@ -10,17 +10,15 @@
  */
 import { messageOf, TurnloopError, userCancel } from './errors.ts';
 import { isThenable } from './event-dispatcher.ts';
+import { CallContext, CallRun, type CallBatch } from './call-run.ts';
 import type { RecordedToolResult, SuspendedCall } from './events.ts';
 import type { AuthorizeDecision, FinishedCall, Hook, HookCall, HookSibling } from './hooks.ts';
-import type { JsonValue } from './json.ts';
-import type { LLM } from './llm.ts';
-import { isSuspension, replayOf, type AnyTool, type ChildEvent, type ToolContext, type ToolUpdate } from './tool.ts';
+import { isSuspension, replayOf, type AnyTool, type ToolUpdate } from './tool.ts';
 import { checkToolInput, unknownToolMessage } from './tool-input.ts';
 import { accessesOf, type PlannedCall, type ToolStep } from './tool-plan.ts';
 import { errorOutcome, failureResult, toToolOutcome, type ToolOutcome } from './tool-result.ts';
-import { createToolScheduler, type SchedulerTicket, type ToolScheduler } from './tool-scheduler.ts';
+import { createToolScheduler, type ToolScheduler } from './tool-scheduler.ts';
 import { abortOutcome, CANCELLED, type TurnScope } from './turn-scope.ts';
-import type { Usage } from './usage.ts';
 
 /** What came of a batch of calls. */
 export interface BatchOutcome {
@@ -57,100 +55,7 @@ export function runToolCalls(scope: TurnScope, step: ToolStep, calls: readonly P
   return createToolBatch(scope, step, calls).run();
 }
 
-type CallState = 'new' | 'authorizing' | 'waiting' | 'running' | 'finishing' | 'finished' | 'suspended';
-
-/** A call on its way. Also what its tool is given. */
-class CallRun implements ToolContext {
-  readonly planned: PlannedCall;
-  readonly index: number;
-  state: CallState = 'new';
-  input: JsonValue | undefined;
-  result: RecordedToolResult | undefined;
-  suspended: SuspendedCall | undefined;
-  ticket: SchedulerTicket | undefined;
-  /** Its arguments were changed after they were recorded. */
-  edited = false;
-  /** Cancelled while nothing could be done about it yet. */
-  cancelled: ToolOutcome | undefined;
-  /** Ends the wait that the call is in. */
-  interrupt: ((outcome: ToolOutcome) => void) | undefined;
-  readonly resumed: ToolContext['resumed'];
-  readonly #batch: Batch;
-  #controller: AbortController | undefined;
-  #abortReason: { readonly reason: unknown } | undefined;
-
-  constructor(batch: Batch, planned: PlannedCall, index: number) {
-    this.#batch = batch;
-    this.planned = planned;
-    this.index = index;
-    this.input = planned.input;
-    this.resumed = planned.prior?.resumed;
-  }
-
-  get turnId(): string {
-    return this.#batch.scope.turnId;
-  }
-  get step(): number {
-    return this.#batch.step.step;
-  }
-  get toolCallId(): string {
-    return this.planned.call.id;
-  }
-  get idempotencyKey(): string {
-    return `${this.turnId}.${this.toolCallId}`;
-  }
-  get inputText(): string {
-    return this.planned.call.inputText;
-  }
-  get llm(): LLM {
-    return this.#batch.step.llm;
-  }
-  get host(): unknown {
-    return this.#batch.scope.host;
-  }
-  get runtime(): TurnScope['runtime'] {
-    return this.#batch.scope.runtime;
-  }
-
-  /** Made when it is first asked for: most tools never do. */
-  get signal(): AbortSignal {
-    if (this.#controller === undefined) {
-      this.#controller = new AbortController();
-      if (this.#abortReason !== undefined) this.#controller.abort(this.#abortReason.reason);
-    }
-    return this.#controller.signal;
-  }
-
-  abort(reason: unknown): void {
-    if (this.#abortReason !== undefined) return;
-    this.#abortReason = { reason };
-    this.#controller?.abort(reason);
-  }
-
-  get isAborted(): boolean {
-    return this.#abortReason !== undefined;
-  }
-
-  // Bound to the call, so that a tool can take its context apart: `(input, { progress }) => …`.
-  readonly progress = (update: ToolUpdate): void => {
-    if (this.state === 'running') this.#batch.progress(this, update);
-  };
-
-  readonly forward = (event: ChildEvent): void => {
-    if (this.state === 'running') this.#batch.scope.forward(this.toolCallId, event);
-  };
-
-  readonly recordUsage = async (usage: Usage, modelId: string): Promise<void> => {
-    const { step, stepId } = this.#batch.step;
-    try {
-      await this.#batch.scope.recordUsage(usage, { modelId, purpose: 'child', step, stepId });
-    } catch {
-      // A recorder that fails ends the turn by itself; a tool has nothing to do about it.
-    }
-  };
-}
-
-class Batch implements ToolBatch {
+class Batch implements ToolBatch, CallBatch {
   readonly scope: TurnScope;
   readonly step: ToolStep;
   readonly #runs: readonly CallRun[];
@@ -169,7 +74,7 @@ class Batch implements ToolBatch {
   constructor(scope: TurnScope, step: ToolStep, calls: readonly PlannedCall[]) {
     this.scope = scope;
     this.step = step;
-    this.#runs = calls.map((planned, index) => new CallRun(this, planned, index));
+    this.#runs = calls.map((planned, index) => new CallRun(planned, index));
     this.#siblings = calls.map(({ call: { id, name, inputText } }) => ({ toolCallId: id, name, inputText }));
     this.#scheduler = createToolScheduler(scope.maxParallelTools);
     this.#done = new Promise((resolve) => {
@@ -406,7 +311,7 @@ class Batch implements ToolBatch {
     if (late !== undefined) return late;
     let returned: unknown;
     try {
-      const running: unknown = tool.execute(parsed, run);
+      const running: unknown = tool.execute(parsed, new CallContext(this, run));
       returned = isThenable(running) ? await this.#watch(run, tool, running) : running;
     } catch (error) {
       if (error instanceof Interrupted) return error.outcome;
