@@ -20,8 +20,7 @@ export interface Session {
 const MOST_PROCESSES = 12;
 
 /** Decides as a person would who looks at nothing but the name: the same for a call, however often it is asked. */
-export function decide({ toolCallId, name, pending }: { readonly toolCallId: string; readonly name: string; readonly pending?: unknown }): ToolCallDecision {
-  void pending;
+function decide({ toolCallId, name }: PendingCall): ToolCallDecision {
   switch (name.length % 4) {
     case 0:
       return { toolCallId, action: 'allow' };
