@@ -10,7 +10,6 @@ import {
   runTurn,
   type RunTurnOptions,
   type StandardSchema,
-  type TurnControl,
 } from 'turnloop';
 import { echoTool, recordEvents, runScripted, scriptedLLM, virtualRuntime } from 'turnloop/testing';
 import { throughJson } from './support.ts';
