@@ -1,0 +1,10 @@
+/** The cases, in the order of the table. */
+import type { BenchCase } from '../lib/bench-case.ts';
+import { concurrency } from './concurrency.ts';
+import { longTurn } from './long-turn.ts';
+import { loop } from './loop.ts';
+import { scheduler } from './scheduler.ts';
+import { stream } from './stream.ts';
+import { wireOpenAIChat } from './wire-openai-chat.ts';
+
+export const CASES: readonly BenchCase[] = [loop, stream, concurrency, scheduler, longTurn, wireOpenAIChat];

@@ -1,0 +1,155 @@
+/**
+ * wire-openai-chat: what the Chat Completions adapter costs beside reading its bytes.
+ *
+ * Measured: whole turns through `openAIChat` against a server in a process of its own on 127.0.0.1.
+ * - `ms-text`: one step, 20,000 text deltas to a listener.
+ * - `ms-arguments`: a tool call whose 193 KB of arguments come in 20,000 fragments, then the request with its result.
+ *
+ * Limit: `fetch`, a streaming `TextDecoder`, `indexOf` for the blank line between events, `JSON.parse` for each, and a
+ * callback for each fragment; arguments are joined and parsed once; the same two requests. Fair, since nobody can read the
+ * protocol without these; out of reach, since it takes for granted what an adapter has to check: status, line ends of all
+ * kinds, events over several lines, errors in the stream, time limits, abort.
+ */
+import { openAIChat } from 'turnloop/providers/openai-chat';
+import { type AnyTool, ToolAccesses } from 'turnloop';
+import type { BenchCase, Measurement, Numbers } from '../lib/bench-case.ts';
+import { DELTAS, type ReplayedReply, WRITE_TOOL_NAME, writeArguments } from '../lib/chat-stream.ts';
+import { startReplayServer } from '../lib/replay-server.ts';
+import { FINAL_TEXT, PROMPT, TOOL_OUTPUT, tokensLength } from '../lib/scenario.ts';
+import { expectEqual, medianMs } from '../lib/timing.ts';
+import { runToEnd } from '../lib/turnloop-turn.ts';
+
+const BUDGET = { warmMs: 500, measureMs: 600 };
+
+/** What a turn told of its reply: characters of text, and of the file that it was to write. */
+interface Seen {
+  readonly textLength: number;
+  readonly contentLength: number;
+}
+
+export const wireOpenAIChat: BenchCase = {
+  name: 'wire-openai-chat',
+  repetitions: 5,
+  measurements: [measurementOf('turnloop', turnloopTurn), measurementOf('parse', parseTurn)],
+  figures: [
+    {
+      metric: 'ms-text',
+      unit: 'ms',
+      value: ['turnloop', 'text'],
+      ratio: { metric: 'text-x-parse', to: ['parse', 'text'], label: 'bytes + JSON.parse' },
+    },
+    {
+      metric: 'ms-arguments',
+      unit: 'ms',
+      value: ['turnloop', 'arguments'],
+      ratio: { metric: 'arguments-x-parse', to: ['parse', 'arguments'], label: 'bytes + JSON.parse' },
+    },
+  ],
+};
+
+async function turnloopTurn(baseUrl: string): Promise<Seen> {
+  let textLength = 0;
+  let contentLength = 0;
+  const tool: AnyTool = {
+    name: WRITE_TOOL_NAME,
+    description: 'Writes a file.',
+    inputSchema: {
+      type: 'object',
+      properties: { path: { type: 'string' }, content: { type: 'string' } },
+      required: ['path', 'content'],
+    },
+    accesses: () => ToolAccesses.none(),
+    execute: async ({ content }: { readonly content: string }) => {
+      contentLength = content.length;
+      return TOOL_OUTPUT;
+    },
+  };
+  await runToEnd(openAIChat({ model: 'bench', baseUrl }), {
+    tools: [tool],
+    listener: (event) => {
+      if (event.type === 'text.delta') textLength += event.text.length;
+    },
+  });
+  return { textLength, contentLength };
+}
+
+interface ParsedChunk {
+  readonly choices: readonly {
+    readonly delta: {
+      readonly content?: string | null;
+      readonly tool_calls?: readonly { readonly id?: string; readonly function: { readonly arguments: string } }[];
+    };
+  }[];
+}
+
+async function parseTurn(baseUrl: string): Promise<Seen> {
+  const user = { role: 'user', content: PROMPT };
+  let textLength = 0;
+  const onText = (text: string): void => {
+    textLength += text.length;
+  };
+  const first = await parseReply(baseUrl, [user], onText);
+  if (first.id === undefined) return { textLength, contentLength: 0 };
+  const json = first.fragments.join('');
+  const { content } = JSON.parse(json) as { readonly content: string };
+  const calls = [{ id: first.id, type: 'function', function: { name: WRITE_TOOL_NAME, arguments: json } }];
+  const result = { role: 'tool', tool_call_id: first.id, content: TOOL_OUTPUT };
+  await parseReply(baseUrl, [user, { role: 'assistant', tool_calls: calls }, result], onText);
+  return { textLength, contentLength: content.length };
+}
+
+async function parseReply(
+  baseUrl: string,
+  messages: readonly object[],
+  onText: (text: string) => void,
+): Promise<{ readonly id: string | undefined; readonly fragments: readonly string[] }> {
+  const response = await fetch(`${baseUrl}/chat/completions`, { method: 'POST', body: JSON.stringify({ messages, stream: true }) });
+  const decoder = new TextDecoder();
+  const fragments: string[] = [];
+  let id: string | undefined;
+  const onData = (data: string): void => {
+    if (data === '[DONE]') return;
+    const delta = (JSON.parse(data) as ParsedChunk).choices[0]?.delta;
+    if (typeof delta?.content === 'string') onText(delta.content);
+    for (const call of delta?.tool_calls ?? []) {
+      id ??= call.id;
+      fragments.push(call.function.arguments);
+    }
+  };
+  let rest = '';
+  for await (const chunk of response.body!) {
+    const text = rest + decoder.decode(chunk, { stream: true });
+    let start = 0;
+    for (let end = text.indexOf('\n\n'); end !== -1; end = text.indexOf('\n\n', start)) {
+      onData(text.slice(start + 'data: '.length, end));
+      start = end + 2;
+    }
+    rest = text.slice(start);
+  }
+  return { id, fragments };
+}
+
+function measurementOf(name: string, turn: (baseUrl: string) => Promise<Seen>): Measurement {
+  return {
+    name,
+    measure: async (): Promise<Numbers> => {
+      const { content } = JSON.parse(writeArguments()) as { readonly content: string };
+      const expected: Record<ReplayedReply, Seen> = {
+        text: { textLength: tokensLength(DELTAS), contentLength: 0 },
+        arguments: { textLength: FINAL_TEXT.length, contentLength: content.length },
+      };
+      const server = await startReplayServer();
+      const timeOf = (reply: ReplayedReply): Promise<number> =>
+        medianMs(async () => {
+          const seen = await turn(`${server.url}/${reply}`);
+          expectEqual('characters of text', seen.textLength, expected[reply].textLength);
+          expectEqual('characters of the file', seen.contentLength, expected[reply].contentLength);
+        }, BUDGET);
+      try {
+        return { text: await timeOf('text'), arguments: await timeOf('arguments') };
+      } finally {
+        server.stop();
+      }
+    },
+  };
+}
