@@ -26,3 +26,17 @@ it('has every recorded chat completion', () => {
 
   expect(chat).toHaveLength(73);
 });
+
+it.each([
+  ['text', { text: 'x' }],
+  ['calls', { toolCalls: [] }],
+  ['finish reason', { finishReason: 'length' }],
+  ['prompt tokens', { usage: { prompt_tokens: 1, total_tokens: 1 } }],
+  ['read as complete', { outcome: 'cut' as const }],
+  ['read as complete', { outcome: 'error' as const }],
+])('sees a wrong %s', async (difference, wrong) => {
+  const good = cases.find(({ name }) => name.endsWith('/openai-tools-parallel'))!;
+  const differences = await checkStreamCase({ ...good, expected: { ...good.expected, ...wrong } }, 'whole', server);
+
+  expect(differences.join('\n')).toContain(difference);
+});

@@ -5,7 +5,7 @@
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { isLLMError, type LLM, type LLMDelta, type LLMError, type LLMResponse, totalTokens, type Usage, userMessage } from 'turnloop';
+import { isLLMError, type LLM, type LLMDelta, type LLMResponse, totalTokens, type Usage, userMessage } from 'turnloop';
 import { openAIChat } from 'turnloop/providers/openai-chat';
 import { answer, type ReplayServer } from './replay-server.ts';
 
@@ -242,7 +242,7 @@ function comparePartial({ error, deltas }: Reading, expected: Expected): readonl
   const text = expected.text ?? '';
   const streamed = deltas.map((delta) => (delta.type === 'text' ? delta.text : '')).join('');
   const thought = deltas.map((delta) => (delta.type === 'thinking' ? delta.text : '')).join('');
-  const kept = ((error as LLMError).partial ?? []).map((part) => (part.type === 'text' ? part.text : '')).join('');
+  const kept = ((isLLMError(error) ? error.partial : undefined) ?? []).map((part) => (part.type === 'text' ? part.text : '')).join('');
   return [...differ('streamed text', streamed, text), ...differ('kept text', kept, text), ...differ('streamed thinking', thought, expected.reasoning ?? '')];
 }
 

@@ -1,4 +1,4 @@
-/** Options of {@link openAIChat}, checked and with their defaults filled in. */
+/** Options of `openAIChat`, checked and with their defaults filled in. */
 import type { JsonObject, JsonValue } from '../../core/json.ts';
 import type { LLMCapabilities } from '../../core/llm.ts';
 import type { ErrorPattern } from '../shared/error-patterns.ts';
@@ -6,7 +6,7 @@ import type { RequestTimeouts } from '../shared/http.ts';
 import { COMMON_IDS, type IdRules, NINE_CHARACTER_IDS } from '../shared/wire-ids.ts';
 import type { ThinkingField } from './thinking.ts';
 
-/** Options of {@link index.openAIChat | openAIChat}. */
+/** Options of `openAIChat`. */
 export interface OpenAIChatOptions {
   /** The server's name of the model, such as `gpt-4.1-mini`. */
   readonly model: string;

@@ -35,7 +35,7 @@ export interface ErrorContext {
 }
 
 /** A classified failure, before it becomes an error. */
-export interface Classification {
+interface Classification {
   readonly kind: LLMErrorKind;
   readonly retryable?: boolean | undefined;
 }
@@ -93,7 +93,7 @@ export function malformedResponse(what: string, begin: string, context: ErrorCon
 }
 
 /** The provider's id of a request, if it gave one. */
-export function requestIdOf(headers: Headers): string | undefined {
+function requestIdOf(headers: Headers): string | undefined {
   for (const name of REQUEST_ID_HEADERS) {
     const id = headers.get(name);
     if (id !== null && id !== '') return id.slice(0, EXCERPT_LENGTH);
@@ -106,7 +106,7 @@ export function requestIdOf(headers: Headers): string | undefined {
  *
  * @param status - The HTTP status, or the one that the body names; undefined for neither.
  */
-export function classifyError(body: ErrorBody, status: number | undefined, patterns: readonly ErrorPattern[]): Classification {
+function classifyError(body: ErrorBody, status: number | undefined, patterns: readonly ErrorPattern[]): Classification {
   for (const { pattern, kind, status: only, retryable } of patterns) {
     pattern.lastIndex = 0;
     if ((only === undefined || only === status) && pattern.test(body.text)) return { kind, retryable };

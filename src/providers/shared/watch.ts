@@ -38,7 +38,7 @@ export interface Watch {
 }
 
 /** The error of a request whose signal was aborted. */
-export function abortedError(): LLMError {
+function abortedError(): LLMError {
   return new LLMError({ kind: 'aborted', message: 'The request was aborted.' });
 }
 
