@@ -5,7 +5,7 @@
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createTranscript, type LLM, type LLMDelta, NO_USAGE, type RecordedEvent, type ReplyPart, runTurn, type ToolAccess, userMessage } from 'turnloop';
+import { createTranscript, type LLM, type LLMDelta, type LoopEvent, NO_USAGE, type RecordedEvent, type ReplyPart, runTurn, type ToolAccess, userMessage } from 'turnloop';
 import { echoTool, virtualRuntime } from 'turnloop/testing';
 import { createToolScheduler } from '../../src/core/tool-scheduler.ts';
 import { accessesOf } from './fake-tools.ts';
@@ -47,7 +47,7 @@ async function runSteps(
     tools: [echoTool()],
     input: userMessage('Go on and on.'),
     buildMessages: transcript.buildMessages,
-    dispatchEvent: (event) => {
+    dispatchEvent: (event: LoopEvent) => {
       // The turn has no sub-agent, so what is recorded here is what has no live-only type.
       if (!event.type.includes('delta')) transcript.record(watch(event as RecordedEvent));
     },
@@ -156,7 +156,7 @@ async function streamDeltas(deltas: readonly LLMDelta[]): Promise<void> {
     llm,
     input: 'Talk.',
     buildMessages: transcript.buildMessages,
-    dispatchEvent: (event) => {
+    dispatchEvent: (event: LoopEvent) => {
       if (!event.type.includes('delta')) transcript.record(event as RecordedEvent);
     },
     runtime,

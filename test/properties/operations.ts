@@ -37,7 +37,7 @@ function connect(): Session {
  * How often code of `src/core` was executed while `work` ran: calls of functions, and runs of each block in them. The
  * first count of a kind of work comes out too low, since V8 starts to count in a function only once it was called.
  */
-export async function countExecutions(work: () => Promise<unknown> | unknown): Promise<number> {
+export async function countExecutions(work: () => unknown): Promise<number> {
   await post('Profiler.enable');
   await post('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
   await takeExecutions();
@@ -101,7 +101,7 @@ export class ReadCounter {
     const known = this.#proxies.get(value);
     // A proxy of a value has the value's type.
     if (known !== undefined) return known as Value;
-    const proxy = new Proxy(value, {
+    const proxy: object = new Proxy(value as object, {
       get: (target, key, receiver) => {
         this.reads += 1;
         return this.watch(Reflect.get(target, key, receiver) as unknown);
