@@ -9,6 +9,7 @@ import type { JsonValue } from './json.ts';
 import type { LLM } from './llm.ts';
 import type { Runtime } from './runtime.ts';
 import type { ChildEvent, ResumedCall, ToolContext, ToolUpdate } from './tool.ts';
+import type { ToolAccess } from './tool-access.ts';
 import type { PlannedCall, ToolStep } from './tool-plan.ts';
 import type { ToolOutcome } from './tool-result.ts';
 import type { SchedulerTicket } from './tool-scheduler.ts';
@@ -26,7 +27,15 @@ export interface CallBatch {
 }
 
 /** Where a call stands. */
-export type CallState = 'new' | 'authorizing' | 'waiting' | 'running' | 'finishing' | 'finished' | 'suspended';
+export type CallState =
+  | 'new'
+  | 'authorizing'
+  | 'waiting'
+  | 'starting'
+  | 'running'
+  | 'finishing'
+  | 'finished'
+  | 'suspended';
 
 /** A call on its way. */
 export class CallRun {
@@ -35,13 +44,17 @@ export class CallRun {
   state: CallState = 'new';
   /** The arguments as they stand now. */
   input: JsonValue | undefined;
+  /** The same as the tool takes them. */
+  parsed: unknown;
+  description: string | undefined;
+  accesses: readonly ToolAccess[] | undefined;
   result: RecordedToolResult | undefined;
   suspended: SuspendedCall | undefined;
   ticket: SchedulerTicket | undefined;
   /** Its arguments were changed after they were recorded. */
   edited = false;
-  /** Cancelled while nothing could be done about it yet. */
-  cancelled: ToolOutcome | undefined;
+  /** Why the call is not to go on: its outcome, decided from outside. */
+  ended: ToolOutcome | undefined;
   /** Ends the wait that the call is in. */
   interrupt: ((outcome: ToolOutcome) => void) | undefined;
   #controller: AbortController | undefined;
@@ -51,6 +64,20 @@ export class CallRun {
     this.planned = planned;
     this.index = index;
     this.input = planned.input;
+    this.description = planned.description;
+    this.accesses = planned.plan.kind === 'run' ? planned.plan.accesses : undefined;
+    this.edited = planned.prior?.edited === true;
+  }
+
+  /** True once the tool runs, or is about to. */
+  get hasStarted(): boolean {
+    return this.state === 'starting' || this.state === 'running' || this.state === 'finishing' || this.state === 'finished';
+  }
+
+  /** Ends the call before it is done: what it waits for now is waited for no more. */
+  end(outcome: ToolOutcome): void {
+    this.ended ??= outcome;
+    this.interrupt?.(this.ended);
   }
 
   get toolCallId(): string {

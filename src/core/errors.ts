@@ -6,7 +6,7 @@
  * - A tool's own failure is a result, not one of these; misuse of the library is a `TypeError`.
  */
 import type { AssistantPart, ThinkingPart, MediaPart, ProviderPart, TextPart } from './message.ts';
-import { isRecord, type JsonValue } from './json.ts';
+import type { JsonValue } from './json.ts';
 import type { TurnStopReason } from './stop-reason.ts';
 import type { Usage } from './usage.ts';
 
@@ -183,13 +183,16 @@ export function toLLMError(thrown: unknown): LLMError {
 
 /** What a thrown value says, whatever it is; never empty. */
 export function messageOf(thrown: unknown): string {
-  if (thrown instanceof Error) return thrown.message === '' ? thrown.name : thrown.message;
-  if (typeof thrown === 'string' && thrown !== '') return thrown;
-  if (isRecord(thrown) && typeof thrown['message'] === 'string' && thrown['message'] !== '') return thrown['message'];
   try {
-    return `a value that is not an error was thrown: ${JSON.stringify(thrown) ?? String(thrown)}`;
+    if (typeof thrown === 'string' && thrown !== '') return thrown;
+    // Libraries put anything into these: only a text is a message.
+    const { message, name } = Object(thrown) as { readonly message?: unknown; readonly name?: unknown };
+    if (typeof message === 'string' && message !== '') return message;
+    if (thrown instanceof Error && message === '' && typeof name === 'string' && name !== '') return name;
+    const text: string | undefined = JSON.stringify(thrown instanceof Error ? message : thrown);
+    return `a value that is not an error was thrown: ${text ?? String(thrown)}`;
   } catch {
-    return 'a value that is not an error was thrown';
+    return 'a value that cannot be shown was thrown';
   }
 }
 

@@ -241,6 +241,10 @@ export interface SuspendedCall {
   readonly pending: readonly PendingCall[];
   /** What the tool handed to `suspend`; absent if a hook suspended the call before it ran. */
   readonly state?: JsonValue | undefined;
+  /** The hook that suspended it: those behind it have not been asked. */
+  readonly hook?: string | undefined;
+  /** The arguments it would run with, if a decision edited them. */
+  readonly input?: JsonValue | undefined;
 }
 
 /** The turn waits for decisions. Last event until it is resumed. */

@@ -5,6 +5,8 @@
  * root stands for everything. Who may run when is `tool-scheduler.ts`'s business.
  */
 
+import { isRecord } from './json.ts';
+
 /** One thing that a call touches. Made by {@link ToolAccesses}. */
 export interface ToolAccess {
   /** Two reads never conflict. */
@@ -57,6 +59,21 @@ export const ToolAccesses: {
   readTree: (path, options) => [{ mode: 'read', place: placeOf(path, options), below: true }],
   writeTree: (path, options) => [{ mode: 'write', place: placeOf(path, options), below: true }],
 };
+
+/** True for a list of accesses, whatever a tool without types returned. */
+export function isAccessList(value: unknown): value is readonly ToolAccess[] {
+  return (
+    Array.isArray(value) &&
+    value.every(
+      (access: unknown) =>
+        isRecord(access) &&
+        (access['mode'] === 'read' || access['mode'] === 'write') &&
+        Array.isArray(access['place']) &&
+        access['place'].every((name) => typeof name === 'string') &&
+        typeof access['below'] === 'boolean',
+    )
+  );
+}
 
 /** True if two calls with these accesses may not overlap. */
 export function accessesConflict(left: readonly ToolAccess[], right: readonly ToolAccess[]): boolean {

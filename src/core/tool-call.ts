@@ -13,9 +13,10 @@ import { isThenable } from './event-dispatcher.ts';
 import { CallContext, CallRun, type CallBatch } from './call-run.ts';
 import type { RecordedToolResult, SuspendedCall } from './events.ts';
 import type { AuthorizeDecision, FinishedCall, Hook, HookCall, HookSibling } from './hooks.ts';
-import { isSuspension, replayOf, type AnyTool, type ToolUpdate } from './tool.ts';
+import type { JsonValue } from './json.ts';
+import { isSuspension, replayOf, type AnyTool, type PendingCall, type ToolUpdate } from './tool.ts';
 import { checkToolInput, unknownToolMessage } from './tool-input.ts';
-import { accessesOf, type PlannedCall, type ToolStep } from './tool-plan.ts';
+import { resolveCall, type PlannedCall, type ToolStep } from './tool-plan.ts';
 import { errorOutcome, failureResult, toToolOutcome, type ToolOutcome } from './tool-result.ts';
 import { createToolScheduler, type ToolScheduler } from './tool-scheduler.ts';
 import { abortOutcome, CANCELLED, type TurnScope } from './turn-scope.ts';
@@ -61,11 +62,14 @@ class Batch implements ToolBatch, CallBatch {
   readonly #runs: readonly CallRun[];
   readonly #scheduler: ToolScheduler;
   readonly #siblings: readonly HookSibling[];
-  readonly #followers = new Map<string, CallRun[]>();
+  /** Calls that wait for the result of another, by its id. */
+  readonly #followers = new Map<string, ((result: RecordedToolResult) => void)[]>();
   readonly #done: Promise<void>;
   #finishWaiting: () => void = () => undefined;
   /** Calls that are doing something, rather than waiting for others. */
   #busy = 0;
+  /** Set when no call is doing anything any more: from then on nothing can change what came of the batch. */
+  #closed = false;
   #flushed = 0;
   #flushing = false;
   #stoppedBy: CallRun | undefined;
@@ -88,7 +92,7 @@ class Batch implements ToolBatch, CallBatch {
     });
     this.#busy += 1;
     for (const run of this.#runs) this.#place(run);
-    for (const run of this.#runs) if (run.state !== 'finished') this.#background(() => this.#drive(run));
+    for (const run of this.#runs) if (run.state !== 'finished') void this.#drive(run);
     this.#pause();
     await this.#done;
     stopWatching();
@@ -113,15 +117,40 @@ class Batch implements ToolBatch, CallBatch {
     }
   }
 
-  /** One call, from its plan to its result. */
+  /** One call, from its plan to its result. Nobody else finishes it: whoever wants it ended interrupts this. */
   async #drive(run: CallRun): Promise<void> {
-    const { plan } = run.planned;
-    if (plan.kind === 'share') {
-      this.#share(run, plan.toolCallId);
-      return;
+    this.#busy += 1;
+    try {
+      const { plan } = run.planned;
+      if (plan.kind === 'share') {
+        const shared = await this.#ending(run, async () => ({ result: await this.#share(run, plan.toolCallId), stopTurn: false }));
+        // What it shares had its last look already; what ended it early has not.
+        await (run.ended === undefined ? this.#conclude(run, shared) : this.#finish(run, shared));
+      } else {
+        const outcome = plan.kind === 'settle' ? plan.outcome : await this.#ending(run, () => this.#perform(run, plan.parsed));
+        await this.#finish(run, outcome);
+      }
+    } catch (error) {
+      this.#fail(error);
+    } finally {
+      this.#pause();
     }
-    const outcome = plan.kind === 'settle' ? plan.outcome : await this.#perform(run, plan.parsed);
-    if (outcome !== undefined) await this.#finish(run, outcome);
+  }
+
+  /** What a call comes to: whatever goes wrong on the way is an outcome of this call, unless the turn itself cannot go on. */
+  async #ending(run: CallRun, work: () => Promise<ToolOutcome>): Promise<ToolOutcome> {
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof Interrupted) return error.outcome;
+      if (this.scope.recorderError !== undefined) throw error;
+      run.ended ??= this.scope.isAborted
+        ? abortOutcome(this.scope, run.hasStarted)
+        : errorOutcome(`The call failed: ${messageOf(error)}`);
+      return run.ended;
+    } finally {
+      run.suspended = undefined;
+    }
   }
 
   /** Nothing of the loop's own can go on: the turn is over. What runs is stopped. */
@@ -134,129 +163,152 @@ class Batch implements ToolBatch, CallBatch {
   /** A call has nothing to do for now; once none has, the batch is over. */
   #pause(): void {
     this.#busy -= 1;
-    if (this.#busy === 0) this.#finishWaiting();
+    if (this.#busy > 0) return;
+    this.#closed = true;
+    this.#finishWaiting();
   }
 
-  /** Waits for others: `begin` gets the function that ends the wait. */
-  async #wait<Value>(begin: (wake: (value: Value) => void) => void): Promise<Value> {
-    let waiting = true;
-    const value = await new Promise<Value>((resolve) => {
-      begin((woken) => {
-        if (waiting) this.#busy += 1;
-        waiting = false;
-        resolve(woken);
-      });
-      if (waiting) this.#pause();
-      else this.#busy -= 1;
-    });
-    return value;
-  }
-
-  /** Authorises and runs a call; undefined if it suspended. */
-  async #perform(run: CallRun, parsed: unknown): Promise<ToolOutcome | undefined> {
-    const { prior } = run.planned;
-    const tool = run.planned.tool;
-    if (tool === undefined) return errorOutcome(unknownToolMessage(run.planned.call.name, this.step.tools));
-    const before = this.#skipReason(run);
-    if (before !== undefined) return before;
-    if (prior?.suspended !== undefined) {
-      this.#suspend(run, prior.suspended);
-      return undefined;
-    }
-    if (prior?.started === true && replayOf(tool) === 'never') return errorOutcome(UNKNOWN_OUTCOME);
-    const permitted = await this.#authorize(run, tool, parsed);
-    const early = this.#skipReason(run);
-    if (early !== undefined) {
-      run.suspended = undefined;
-      return early;
-    }
-    if (permitted === undefined || 'outcome' in permitted) return permitted?.outcome;
-    run.state = 'waiting';
-    const skipped = await this.#wait<ToolOutcome | undefined>((wake) => {
-      run.interrupt = (outcome) => {
-        run.state = 'finishing';
-        wake(outcome);
+  /** Waits for other calls or people: `begin` gets the function that ends the wait. */
+  #idle<Value>(run: CallRun, begin: (wake: (value: Value) => void) => void): Promise<Value> {
+    return new Promise<Value>((resolve, reject) => {
+      let isWaiting = true;
+      const leave = (): boolean => {
+        if (!isWaiting || this.#closed) return false;
+        isWaiting = false;
+        run.interrupt = undefined;
+        this.#busy += 1;
+        return true;
       };
+      run.interrupt = (outcome) => {
+        if (leave()) reject(new Interrupted(outcome));
+      };
+      begin((value) => {
+        if (leave()) resolve(value);
+      });
+      this.#pause();
+    });
+  }
+
+  /** Waits for foreign work on behalf of a call; an interruption ends the wait, and what comes of the work is swallowed. */
+  async #race<Value>(run: CallRun, work: PromiseLike<Value> | Value): Promise<Value> {
+    if (!isThenable(work)) return work;
+    try {
+      return await new Promise<Value>((resolve, reject) => {
+        run.interrupt = (outcome) => {
+          reject(new Interrupted(outcome));
+        };
+        (work as PromiseLike<Value>).then(resolve, reject);
+      });
+    } finally {
+      run.interrupt = undefined;
+    }
+  }
+
+  /** @throws Interrupted if the call is not to go on. */
+  #checkpoint(run: CallRun): void {
+    if (run.ended !== undefined) throw new Interrupted(run.ended);
+    if (this.scope.isAborted) throw new Interrupted(abortOutcome(this.scope, false));
+    const stopper = this.#stoppedBy;
+    if (stopper !== undefined && stopper.index < run.index) throw new Interrupted(stopOutcome(stopper));
+  }
+
+  /** Authorises and runs a call. */
+  async #perform(run: CallRun, parsed: unknown): Promise<ToolOutcome> {
+    const { prior, tool } = run.planned;
+    if (tool === undefined) return errorOutcome(unknownToolMessage(run.planned.call.name, this.step.tools));
+    run.parsed = parsed;
+    this.#checkpoint(run);
+    if (prior?.suspended !== undefined) return this.#suspend(run, prior.suspended);
+    if (prior?.started === true && replayOf(tool) === 'never') return errorOutcome(UNKNOWN_OUTCOME);
+    const answered = await this.#authorize(run, tool);
+    if (answered !== undefined) return answered;
+    this.#checkpoint(run);
+    run.state = 'waiting';
+    await this.#idle<undefined>(run, (wake) => {
       run.ticket?.ready(() => {
-        if (run.state !== 'waiting') return;
-        run.state = 'running';
+        if (run.state === 'waiting') run.state = 'starting';
         wake(undefined);
       });
     });
-    run.interrupt = undefined;
-    return skipped ?? (await this.#execute(run, tool, permitted.parsed));
+    return this.#execute(run, tool);
   }
 
-  /** Why a call that has not started is not to start any more. */
-  #skipReason(run: CallRun): ToolOutcome | undefined {
-    if (run.cancelled !== undefined) return run.cancelled;
-    if (this.scope.isAborted) return abortOutcome(this.scope, false);
-    if (this.#stoppedBy !== undefined && this.#stoppedBy.index < run.index) return stopOutcome(this.#stoppedBy);
-    return undefined;
-  }
-
-  /** Asks the hooks, or carries out the decision of a resume. Undefined if the call suspended. */
-  async #authorize(
-    run: CallRun,
-    tool: AnyTool,
-    parsed: unknown,
-  ): Promise<{ readonly parsed: unknown } | { readonly outcome: ToolOutcome } | undefined> {
+  /** Asks the hooks, or carries out the decision of a resume. An outcome if the call is not to run. */
+  async #authorize(run: CallRun, tool: AnyTool): Promise<ToolOutcome | undefined> {
     const { prior } = run.planned;
-    // A call that ran before was authorised before; one that a person decided on needs no hook.
-    if (prior?.started !== undefined) return { parsed };
+    // A call that ran before was authorised before.
+    if (prior?.started !== undefined) return undefined;
     run.state = 'authorizing';
-    if (prior?.decision !== undefined) return this.#decide(run, { tool, parsed }, { decision: prior.decision, from: 'The decision' });
-    let current = parsed;
-    for (const hook of this.scope.hooks) {
+    let asked = 0;
+    if (prior?.decision !== undefined) {
+      const answered = await this.#carryOut(run, tool, { decision: prior.decision });
+      if (answered !== undefined) return answered;
+      // The decision stands for the hook that suspended; those behind it have not been asked.
+      asked = this.scope.hooks.findIndex((hook) => hook.name === prior.decidedFor) + 1;
+    }
+    for (const hook of this.scope.hooks.slice(asked)) {
       if (hook.authorizeToolCall === undefined) continue;
       let decision: AuthorizeDecision;
       try {
-        const call = this.#hookCall(run);
-        decision = (await this.scope.settle(hook.authorizeToolCall(this.step.context, call))) ?? { action: 'allow' };
+        const answer = this.scope.settle(hook.authorizeToolCall(this.step.context, this.#hookCall(run)));
+        decision = (await this.#race(run, answer)) ?? { action: 'allow' };
       } catch (error) {
-        if (this.scope.isAborted) return { outcome: abortOutcome(this.scope, false) };
+        if (error instanceof Interrupted || this.scope.isAborted) throw error;
         this.scope.hookFailed(hook, 'authorizeToolCall', error);
-        return { outcome: errorOutcome(`The call was denied: hook "${hook.name}" failed: ${messageOf(error)}`) };
+        return errorOutcome(`The call was denied: hook "${hook.name}" failed: ${messageOf(error)}`);
       }
-      if (this.scope.isAborted) return { outcome: abortOutcome(this.scope, false) };
-      const decided = await this.#decide(run, { tool, parsed: current }, { decision, from: `Hook "${hook.name}"` });
-      if (decided === undefined || 'outcome' in decided) return decided;
-      current = decided.parsed;
+      this.#checkpoint(run);
+      const answered = await this.#carryOut(run, tool, { decision, hook });
+      if (answered !== undefined) return answered;
     }
-    return { parsed: current };
+    return undefined;
   }
 
-  async #decide(
+  /** Does what was decided. An outcome if the call is not to run; undefined if it is allowed so far. */
+  async #carryOut(
     run: CallRun,
-    { tool, parsed }: { readonly tool: AnyTool; readonly parsed: unknown },
-    { decision, from }: { readonly decision: AuthorizeDecision; readonly from: string },
-  ): Promise<{ readonly parsed: unknown } | { readonly outcome: ToolOutcome } | undefined> {
+    tool: AnyTool,
+    { decision, hook }: { readonly decision: AuthorizeDecision; readonly hook?: Hook },
+  ): Promise<ToolOutcome | undefined> {
+    const from = hook === undefined ? 'The decision' : `Hook "${hook.name}"`;
     switch (decision.action) {
       case 'allow':
-        return { parsed };
-      case 'deny':
-        return { outcome: errorOutcome(decision.reason ?? 'The user denied this call: it was not run.') };
-      case 'answer':
-        return { outcome: toToolOutcome(decision.result, from) };
-      case 'suspend':
-        this.#suspend(run, { toolCallId: run.toolCallId, pending: [this.#pendingCall(run, decision.reason)] });
         return undefined;
-      case 'edit': {
-        const read = await this.scope.settle(checkToolInput(tool, decision.input));
-        if (!read.ok) return { outcome: errorOutcome(read.message) };
-        run.input = read.input;
-        run.edited = true;
-        run.ticket?.reclaim(accessesOf(tool, read.parsed));
-        return { parsed: read.parsed };
+      case 'deny':
+        return errorOutcome(decision.reason ?? 'The user denied this call: it was not run.');
+      case 'answer':
+        return toToolOutcome(decision.result, from);
+      case 'edit':
+        return this.#edit(run, tool, decision.input);
+      case 'suspend': {
+        const { toolCallId } = run;
+        const edited = run.edited && run.input !== undefined ? { input: run.input } : {};
+        const pending = [this.#pendingCall(run, decision.reason)];
+        return this.#suspend(run, { toolCallId, pending, ...edited, ...(hook !== undefined && { hook: hook.name }) });
       }
       default:
         decision satisfies never;
-        return { outcome: errorOutcome(`The call was denied: ${from} gave a decision that does not exist.`) };
+        return errorOutcome(`The call was denied: ${from} gave a decision that does not exist.`);
     }
   }
 
-  #pendingCall(run: CallRun, reason: string | undefined): SuspendedCall['pending'][number] {
-    const { call, description } = run.planned;
+  /** Changes what a call would run with; an outcome if the new arguments will not do. */
+  async #edit(run: CallRun, tool: AnyTool, input: JsonValue): Promise<ToolOutcome | undefined> {
+    const read = await this.#race(run, this.scope.settle(checkToolInput(tool, input)));
+    if (!read.ok) return errorOutcome(read.message);
+    const { description, accesses } = resolveCall(tool, read.parsed);
+    run.input = read.input;
+    run.parsed = read.parsed;
+    run.description = description;
+    run.accesses = accesses;
+    run.edited = true;
+    run.ticket?.reclaim(accesses);
+    return undefined;
+  }
+
+  #pendingCall(run: CallRun, reason: string | undefined): PendingCall {
+    const { call } = run.planned;
+    const { description } = run;
     return {
       toolCallId: call.id,
       name: call.name,
@@ -268,53 +320,31 @@ class Batch implements ToolBatch, CallBatch {
     };
   }
 
-  #suspend(run: CallRun, suspended: SuspendedCall): void {
+  /** Keeps a call in its place until it is interrupted, or for ever. */
+  #suspend(run: CallRun, suspended: SuspendedCall): Promise<never> {
     run.state = 'suspended';
     run.suspended = suspended;
-    this.#interruptible(run);
     run.ticket?.park();
+    return this.#idle<never>(run, () => undefined);
   }
 
-  /** Lets an abort, a cancel or a skip finish a call that waits without anybody driving it. */
-  #interruptible(run: CallRun): void {
-    run.interrupt = (outcome) => {
-      run.suspended = undefined;
-      run.interrupt = undefined;
-      this.#background(() => this.#finish(run, outcome));
-    };
-  }
-
-  /** Work for a call that nobody drives. */
-  #background(work: () => Promise<void>): void {
-    this.#busy += 1;
-    const done = async (): Promise<void> => {
-      try {
-        await work();
-      } catch (error) {
-        this.#fail(error);
-      } finally {
-        this.#pause();
-      }
-    };
-    void done();
-  }
-
-  /** Runs the tool; undefined if it suspended. */
-  async #execute(run: CallRun, tool: AnyTool, parsed: unknown): Promise<ToolOutcome | undefined> {
+  /** Runs the tool. */
+  async #execute(run: CallRun, tool: AnyTool): Promise<ToolOutcome> {
     const { step, stepId } = this.step;
     const { toolCallId } = run;
     if (run.edited || replayOf(tool) !== 'safe') {
       const input = run.edited ? { input: run.input ?? {} } : {};
       await this.scope.record({ type: 'tool.start', step, stepId, toolCallId, ...input });
     }
-    const late = this.#skipReason(run);
-    if (late !== undefined) return late;
+    if (run.ended !== undefined) return run.ended;
+    if (this.scope.isAborted) return abortOutcome(this.scope, false);
+    run.state = 'running';
     let returned: unknown;
     try {
-      const running: unknown = tool.execute(parsed, new CallContext(this, run));
+      const running: unknown = tool.execute(run.parsed, new CallContext(this, run));
       returned = isThenable(running) ? await this.#watch(run, tool, running) : running;
     } catch (error) {
-      if (error instanceof Interrupted) return error.outcome;
+      if (error instanceof Interrupted) throw error;
       if (this.scope.isAborted) return abortOutcome(this.scope, true);
       return run.isAborted ? errorOutcome(CANCELLED) : { result: failureResult(error), stopTurn: false };
     }
@@ -323,66 +353,55 @@ class Batch implements ToolBatch, CallBatch {
     if (run.isAborted) return errorOutcome(CANCELLED);
     const { pending = [], state } = returned;
     const below = pending.map((one) => ({ ...one, agentPath: [toolCallId, ...one.agentPath] }));
-    this.#suspend(run, {
-      toolCallId,
-      pending: below.length > 0 ? below : [this.#pendingCall(run, undefined)],
-      state,
-    });
-    return undefined;
+    return this.#suspend(run, { toolCallId, pending: below.length > 0 ? below : [this.#pendingCall(run, undefined)], state });
   }
 
   /** Waits for a tool, for its time limit, and for the end of the grace after an abort or a cancel. */
   async #watch(run: CallRun, tool: AnyTool, running: PromiseLike<unknown>): Promise<unknown> {
-    const { runtime } = this.scope;
-    let cancelTimer: (() => void) | undefined;
-    let stopWatching: (() => void) | undefined;
-    try {
-      return await new Promise<unknown>((resolve, reject) => {
-        const end = (outcome: ToolOutcome): void => {
-          // From here on the call has ended: it tells of no more progress.
-          run.state = 'finishing';
-          reject(new Interrupted(outcome));
-        };
-        run.interrupt = end;
-        const { timeoutMs } = tool;
-        if (timeoutMs !== undefined) {
-          cancelTimer = runtime.setTimer(timeoutMs, () => {
+    const { timeoutMs } = tool;
+    const end = (outcome: ToolOutcome): void => {
+      // From here on the call has ended: it tells of no more progress.
+      run.state = 'finishing';
+      run.interrupt?.(outcome);
+    };
+    const work = this.#race(run, running);
+    const onWorkOver = (): void => {
+      end(abortOutcome(this.scope, true));
+    };
+    const stopWatching = this.scope.onWorkOver(onWorkOver);
+    if (stopWatching === undefined) onWorkOver();
+    const cancelTimer =
+      timeoutMs === undefined
+        ? undefined
+        : this.scope.runtime.setTimer(timeoutMs, () => {
             const message = `The tool took longer than its time limit of ${timeoutMs} ms (timeout).`;
             run.abort(new TurnloopError('tool_timeout', message));
             end(errorOutcome(`${message} It was stopped: its effects may have happened in part.`));
           });
-        }
-        const onWorkOver = (): void => {
-          end(abortOutcome(this.scope, true));
-        };
-        stopWatching = this.scope.onWorkOver(onWorkOver);
-        if (stopWatching === undefined) onWorkOver();
-        running.then(resolve, reject);
-      });
+    try {
+      return await work;
     } finally {
       cancelTimer?.();
       stopWatching?.();
-      run.interrupt = undefined;
     }
   }
 
   /** The hooks' last look, then the records. */
   async #finish(run: CallRun, outcome: ToolOutcome): Promise<void> {
     run.state = 'finishing';
-    run.interrupt = undefined;
-    const { result, stopTurn } = await this.#finalize(run, outcome);
-    await this.#conclude(run, result, stopTurn);
+    await this.#conclude(run, await this.#finalize(run, outcome));
   }
 
-  async #conclude(run: CallRun, result: RecordedToolResult, stopTurn: boolean): Promise<void> {
+  async #conclude(run: CallRun, { result, stopTurn }: ToolOutcome): Promise<void> {
     const { step, stepId } = this.step;
     const stop = stopTurn ? { stopTurn } : {};
+    run.state = 'finishing';
     await this.scope.record({ type: 'tool.finished', step, stepId, toolCallId: run.toolCallId, result, ...stop });
     run.result = result;
     run.state = 'finished';
     if (stopTurn) this.#stop(run);
     run.ticket?.release();
-    for (const follower of this.#followers.get(run.toolCallId) ?? []) this.#wakeFollower(follower, result);
+    for (const wake of this.#followers.get(run.toolCallId) ?? []) wake(result);
     this.#followers.delete(run.toolCallId);
     await this.#flush();
   }
@@ -422,65 +441,49 @@ class Batch implements ToolBatch, CallBatch {
     }
   }
 
-  #share(run: CallRun, toolCallId: string): void {
-    run.state = 'waiting';
-    this.#interruptible(run);
+  /** The final result of another call. */
+  async #share(run: CallRun, toolCallId: string): Promise<RecordedToolResult> {
     const original = this.#runs.find((other) => other.toolCallId === toolCallId);
-    if (original?.result !== undefined) {
-      this.#wakeFollower(run, original.result);
-      return;
-    }
-    const followers = this.#followers.get(toolCallId);
-    if (followers === undefined) this.#followers.set(toolCallId, [run]);
-    else followers.push(run);
-  }
-
-  #wakeFollower(run: CallRun, result: RecordedToolResult): void {
-    if (run.state !== 'waiting') return;
-    run.state = 'finishing';
-    this.#background(() => this.#conclude(run, result, false));
+    if (original?.result !== undefined) return original.result;
+    run.state = 'waiting';
+    return this.#idle<RecordedToolResult>(run, (wake) => {
+      const followers = this.#followers.get(toolCallId);
+      if (followers === undefined) this.#followers.set(toolCallId, [wake]);
+      else followers.push(wake);
+    });
   }
 
   #stop(by: CallRun): void {
     this.#stoppedBy ??= by;
-    this.#skip((run) => run.index > by.index, () => stopOutcome(by));
-  }
-
-  /** Ends calls that have not started. */
-  #skip(which: (run: CallRun) => boolean, outcome: (run: CallRun) => ToolOutcome): void {
-    for (const run of this.#runs) {
-      if (!which(run)) continue;
-      if (run.state === 'authorizing' || run.state === 'new') run.cancelled ??= outcome(run);
-      else if (run.state === 'waiting' || run.state === 'suspended') run.interrupt?.(outcome(run));
-    }
+    for (const run of this.#runs) if (run.index > by.index && !run.hasStarted) run.end(stopOutcome(by));
   }
 
   skipPendingCalls(): void {
-    this.#skip(() => true, () => errorOutcome(STEERED));
+    for (const run of this.#runs) if (!run.hasStarted) run.end(errorOutcome(STEERED));
   }
 
   cancelToolCall(toolCallId: string): boolean {
     const run = this.#runs.find((other) => other.toolCallId === toolCallId);
-    if (run === undefined || run.state === 'finishing' || run.state === 'finished') return false;
+    if (run === undefined || this.#closed || run.state === 'finishing' || run.state === 'finished') return false;
     if (run.state !== 'running') {
-      this.#skip((other) => other === run, () => errorOutcome(CANCELLED));
+      run.end(errorOutcome(CANCELLED));
       return true;
     }
     run.abort(userCancel('The user cancelled this call.'));
     // A tool that does not mind its signal is not waited for longer than an aborted turn would.
     const cancelTimer = this.scope.runtime.setTimer(this.scope.graceMs, () => {
-      run.interrupt?.(errorOutcome(CANCELLED));
+      if (run.state === 'running') run.interrupt?.(errorOutcome(CANCELLED));
     });
     void this.#done.then(cancelTimer);
     return true;
   }
 
   #abortAll(): void {
-    for (const run of this.#runs) run.abort(this.scope.signal.reason);
-    this.#skip(
-      (run) => run.state !== 'new',
-      (run) => abortOutcome(this.scope, run.suspended?.state !== undefined),
-    );
+    for (const run of this.#runs) {
+      run.abort(this.scope.signal.reason);
+      // A tool that runs gets its share of the grace.
+      if (run.state !== 'running') run.end(abortOutcome(this.scope, run.suspended?.state !== undefined));
+    }
   }
 
   progress(run: CallRun, update: ToolUpdate): void {
@@ -506,26 +509,27 @@ class Batch implements ToolBatch, CallBatch {
   }
 
   #hookCall(run: CallRun): HookCall {
-    const { call, tool, description, plan } = run.planned;
+    const { call, tool } = run.planned;
+    const { description, accesses, input } = run;
     return {
       toolCallId: call.id,
       name: call.name,
       inputText: call.inputText,
-      input: run.input,
+      input,
       tool,
       ...(description !== undefined && { description }),
-      ...(plan.kind === 'run' && { accesses: plan.accesses }),
+      ...(accesses !== undefined && { accesses }),
       siblings: this.#siblings,
     };
   }
 }
 
-/** Carries the outcome of a call whose tool is not waited for any more. */
+/** Carries the outcome of a call that is not to go on. */
 class Interrupted extends Error {
   readonly outcome: ToolOutcome;
 
   constructor(outcome: ToolOutcome) {
-    super('The tool is not waited for any more.');
+    super('The call is not to go on.');
     this.outcome = outcome;
   }
 }

@@ -10,7 +10,7 @@ import type { JsonValue } from './json.ts';
 import type { LLM } from './llm.ts';
 import type { ToolCallPart } from './message.ts';
 import type { AnyTool } from './tool.ts';
-import { ToolAccesses, type ToolAccess } from './tool-access.ts';
+import { isAccessList, ToolAccesses, type ToolAccess } from './tool-access.ts';
 import { checkToolInput, parseToolInput, unknownToolMessage, type ToolInputResult, type ToolTable } from './tool-input.ts';
 import { errorOutcome, toToolOutcome, type ToolOutcome } from './tool-result.ts';
 import type { OpenCall } from './transcript.ts';
@@ -92,7 +92,7 @@ export async function planToolCalls(
   const planned: PlannedCall[] = [];
   for (const call of calls) {
     const tool = step.tools.get(call.name);
-    const read = tool === undefined ? undefined : await scope.settle(parseToolInput(tool, call.inputText));
+    const read = tool === undefined ? undefined : await readInput(scope, parseToolInput(tool, call.inputText));
     planned.push(await prepare(scope, step.context, { tools: step.tools, call, tool, siblings, read }));
   }
   return planned;
@@ -116,12 +116,24 @@ export async function replanToolCalls(
       continue;
     }
     const known = prior.held === true ? undefined : input;
-    const read = tool && (await scope.settle(known === undefined ? parseToolInput(tool, inputText) : checkToolInput(tool, known)));
+    const read = tool && (await readInput(scope, known === undefined ? parseToolInput(tool, inputText) : checkToolInput(tool, known)));
     const seen = { tools: step.tools, call, tool, siblings, read };
     const next = prior.held === true || tool === undefined ? await prepare(scope, step.context, seen) : conclude(seen, read);
     planned.push({ ...next, prior });
   }
   return planned;
+}
+
+/** Waits for a schema library; after an abort the call is closed whatever becomes of its arguments. */
+async function readInput(
+  scope: TurnScope,
+  reading: Promise<ToolInputResult> | ToolInputResult,
+): Promise<ToolInputResult> {
+  try {
+    return await scope.settle(reading);
+  } catch {
+    return { ok: false, message: 'The turn was aborted before the arguments were checked.' };
+  }
 }
 
 interface SeenCall {
@@ -144,6 +156,7 @@ function hookCall(seen: SeenCall, input: JsonValue | undefined): HookCall {
 /** Asks the prepare hooks about a call that can be read, or whose tool does not exist: a host may word that. */
 async function prepare(scope: TurnScope, context: HookContext, seen: SeenCall): Promise<PlannedCall> {
   let current = seen.read;
+  if (scope.isAborted) return closedByAbort(scope, seen);
   if (current?.ok === false) return conclude(seen, current);
   for (const hook of scope.hooks) {
     if (hook.prepareToolCall === undefined) continue;
@@ -154,7 +167,7 @@ async function prepare(scope: TurnScope, context: HookContext, seen: SeenCall): 
       if (decision === undefined) continue;
       if (decision.action === 'rewrite') {
         if (seen.tool === undefined) continue;
-        current = await scope.settle(checkToolInput(seen.tool, decision.input));
+        current = await readInput(scope, checkToolInput(seen.tool, decision.input));
         if (!current.ok) return conclude(seen, current);
         continue;
       }
@@ -172,8 +185,12 @@ async function prepare(scope: TurnScope, context: HookContext, seen: SeenCall): 
       return { ...conclude(seen, current), plan: { kind: 'settle', outcome }, held: true };
     }
   }
-  if (scope.isAborted) return { ...conclude(seen, current), plan: { kind: 'settle', outcome: abortOutcome(scope, false) } };
-  return conclude(seen, current);
+  return scope.isAborted ? closedByAbort(scope, seen) : conclude(seen, current);
+}
+
+function closedByAbort(scope: TurnScope, { call, tool, read }: SeenCall): PlannedCall {
+  const plan: CallPlan = { kind: 'settle', outcome: abortOutcome(scope, false) };
+  return { call, tool, input: read?.input, description: undefined, held: false, plan };
 }
 
 function sharePlan(seen: SeenCall, toolCallId: string): CallPlan {
@@ -193,17 +210,25 @@ function conclude(seen: SeenCall, read: ToolInputResult | undefined): PlannedCal
   }
   if (!read.ok) return { ...base, plan: { kind: 'settle', outcome: errorOutcome(read.message) } };
   try {
-    const description = tool.describe?.(read.parsed);
-    return { ...base, description, plan: { kind: 'run', parsed: read.parsed, accesses: accessesOf(tool, read.parsed) } };
+    const { description, accesses } = resolveCall(tool, read.parsed);
+    return { ...base, description, plan: { kind: 'run', parsed: read.parsed, accesses } };
   } catch (error) {
     const outcome = errorOutcome(`The call was not run: the tool could not say what it does: ${messageOf(error)}`);
     return { ...base, plan: { kind: 'settle', outcome } };
   }
 }
 
-/** What a call touches. */
-export function accessesOf(tool: AnyTool, parsed: unknown): readonly ToolAccess[] {
-  if (tool.accesses !== undefined) return tool.accesses(parsed);
-  return tool.readOnly === true ? ToolAccesses.readAll() : ToolAccesses.all();
+/** What a tool says of a call: what it would do and what it touches. @throws what the tool throws, or a `TypeError` */
+export function resolveCall(
+  tool: AnyTool,
+  parsed: unknown,
+): { readonly description: string | undefined; readonly accesses: readonly ToolAccess[] } {
+  const description: unknown = tool.describe?.(parsed);
+  if (description !== undefined && typeof description !== 'string') throw new TypeError('describe() did not return a text');
+  if (tool.accesses === undefined) {
+    return { description, accesses: tool.readOnly === true ? ToolAccesses.readAll() : ToolAccesses.all() };
+  }
+  const accesses: unknown = tool.accesses(parsed);
+  if (!isAccessList(accesses)) throw new TypeError('accesses() did not return a list made with ToolAccesses');
+  return { description, accesses };
 }
-

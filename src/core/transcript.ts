@@ -54,8 +54,12 @@ export interface OpenCall {
   readonly held?: boolean | undefined;
   /** It started, and nothing after that says that it is to run again. */
   readonly started?: boolean | undefined;
+  /** Its arguments are not those of its `tool.call`: a decision edited them. */
+  readonly edited?: boolean | undefined;
   /** The decision about it, given by a resume and not yet carried out. */
   readonly decision?: ToolCallDecision | undefined;
+  /** The hook that the decision stands for. */
+  readonly decidedFor?: string | undefined;
   /** Its tool suspended and is to run again with this. */
   readonly resumed?: ResumedCall | undefined;
   /** It waits for a decision. */
@@ -173,7 +177,8 @@ export function applyDecisions(calls: readonly OpenCall[], decisions: readonly T
     const { suspended, ...rest } = call;
     if (suspended.state === undefined) {
       const decision = byId.get(call.toolCallId);
-      return decision === undefined ? call : { ...rest, decision };
+      if (decision === undefined) return call;
+      return { ...rest, decision, ...(suspended.hook !== undefined && { decidedFor: suspended.hook }) };
     }
     const ids = new Set([call.toolCallId, ...suspended.pending.map((pending) => pending.toolCallId)]);
     const own = decisions.filter((decision) => ids.has(decision.toolCallId));
@@ -383,7 +388,7 @@ class Fold {
         this.#step?.update(event.toolCallId, (call) => ({
           ...call,
           started: true,
-          ...(event.input !== undefined && { input: event.input }),
+          ...(event.input !== undefined && { input: event.input, edited: true }),
         }));
         return;
       case 'tool.finished':
@@ -486,7 +491,10 @@ class Fold {
 
   #suspend(calls: readonly SuspendedCall[]): void {
     if (this.#turn !== undefined) this.#turn.suspended = true;
-    for (const suspended of calls) this.#step?.update(suspended.toolCallId, (call) => ({ ...call, suspended }));
+    for (const suspended of calls) {
+      const edited = suspended.input === undefined ? {} : { input: suspended.input, edited: true };
+      this.#step?.update(suspended.toolCallId, (call) => ({ ...call, suspended, ...edited }));
+    }
   }
 
   #resume(decisions: readonly ToolCallDecision[]): void {
