@@ -8,6 +8,9 @@
  * - Each measurement is a process of its own. Repetitions go round over the measurements of a case, in rotated order.
  *   Shown is the median with the least and the most. A ratio is taken within a repetition, so that what slows the machine
  *   for a while slows both of its sides.
+ * - Times are processor time of the measured process, collector and compiler included, after a warm-up that is measured in
+ *   processor time too: what else the machine does makes figures noisy, but not many times larger, and not those of the
+ *   longer work more than those of the shorter. Only `concurrency` is about waiting, and takes the time on the wall.
  * - A measurement checks that the work was done; one that fails ends the run with exit code 1.
  * - With `--json` stdout holds one line for each metric, `{"case","metric","value","unit"}`, and nothing else.
  *

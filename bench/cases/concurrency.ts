@@ -4,7 +4,7 @@
  * Measured:
  * - `kb-per-turn`: 10,000 turns stand in the third request of five, none answered. The heap after a collection, less the
  *   heap before the first turn, over the turns. A turn's own transcript, model and tool count.
- * - `ms-10000x5`: wall time of 10,000 turns of five steps started together, with a model that answers after 50 ms.
+ * - `ms-10000x5`: wall time, the only one in this bench, of 10,000 turns of five steps started together, with a model that answers after 50 ms.
  *
  * Limit: for the time, five waits of 50 ms: what the turns would take if they cost nothing (`x-ideal`). The bare loop's
  * time over that shows what even a loop without promises costs (10,000 timers at once are not free either). For the

@@ -18,14 +18,14 @@ import { createToolScheduler } from '../../src/core/tool-scheduler.ts';
 import type { BenchCase, Measurement, Numbers } from '../lib/bench-case.ts';
 import { PathQueues } from '../lib/path-queues.ts';
 import { FINAL_TEXT, TOOL_OUTPUT } from '../lib/scenario.ts';
-import { expectEqual, medianMs } from '../lib/timing.ts';
+import { cpuMsPerRun, expectEqual } from '../lib/timing.ts';
 import { benchModel, runToEnd, USAGE } from '../lib/turnloop-turn.ts';
 
 const SMALL = 2000;
 const LARGE = 8000;
 const MAX_PARALLEL = 8;
 const BUDGET = { warmMs: 300, measureMs: 300 };
-const TURN_BUDGET = { warmMs: 1000, measureMs: 600 };
+const TURN_BUDGET = { warmMs: 700, measureMs: 400 };
 const FILES_PER_FOLDER = 100;
 
 type Paths = readonly [string, string];
@@ -132,7 +132,7 @@ function bareBatch(calls: readonly Paths[]): Batch {
 function aloneOf(name: string, batchOf: (calls: readonly Paths[]) => Batch): Measurement {
   const timeOf = (count: number, paths: (index: number) => Paths): Promise<number> => {
     const batch = batchOf(pathsOf(count, paths));
-    return medianMs(() => {
+    return cpuMsPerRun(() => {
       expectEqual('calls', batch(), count);
     }, BUDGET);
   };
@@ -167,7 +167,7 @@ interface WriteInput {
 function turnOf(name: string, accesses: (input: WriteInput) => readonly ToolAccess[]): Measurement {
   const timeOf = (count: number): Promise<number> => {
     const calls = pathsOf(count, apart).map(([first, second]) => JSON.stringify({ first, second } satisfies WriteInput));
-    return medianMs(() => runBatchTurn(calls, accesses), TURN_BUDGET);
+    return cpuMsPerRun(() => runBatchTurn(calls, accesses), TURN_BUDGET);
   };
   return {
     name,

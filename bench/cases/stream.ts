@@ -11,21 +11,21 @@
  * Limit: the same generator, or the same calls, straight to a listener that reads each delta, and a string that gathers
  * the text. Fair, since both sides make the same deltas in the same way: what is left is the loop's.
  */
-import type { LLMDelta, LLMRequest, LLMResponse } from 'turnloop';
+import type { LLM, LLMDelta, LLMRequest, LLMResponse } from 'turnloop';
 import { allocatedBytes, ROOMY_FLAGS } from '../lib/allocation.ts';
 import type { BenchCase, Measurement, Numbers } from '../lib/bench-case.ts';
 import { tokenOf, tokensLength } from '../lib/scenario.ts';
-import { expectEqual, medianMs } from '../lib/timing.ts';
+import { cpuMsPerRun, expectEqual } from '../lib/timing.ts';
 import { benchModel, runToEnd, USAGE } from '../lib/turnloop-turn.ts';
 
 const DELTAS = 100_000;
+const TEXT_LENGTH = tokensLength(DELTAS);
 const BUDGET = { warmMs: 300, measureMs: 500 };
-const WARM_DELTAS = 20_000;
-const WARM_STREAMS = 10;
+const WARM_STREAMS = 3;
 
 type TextListener = (text: string) => void;
-/** Lets `count` deltas reach the listener. */
-type Streamed = (count: number, listener: TextListener) => Promise<void>;
+/** Lets all deltas reach the listener. */
+type Streamed = (listener: TextListener) => Promise<void>;
 
 export const stream: BenchCase = {
   name: 'stream',
@@ -58,41 +58,41 @@ export const stream: BenchCase = {
   ],
 };
 
-async function* deltas(count: number): AsyncGenerator<LLMDelta & { readonly type: 'text' }> {
-  for (let index = 0; index < count; index += 1) yield { type: 'text', text: tokenOf(index) };
+async function* deltas(): AsyncGenerator<LLMDelta & { readonly type: 'text' }> {
+  for (let index = 0; index < DELTAS; index += 1) yield { type: 'text', text: tokenOf(index) };
 }
 
-async function barePulled(count: number, listener: TextListener): Promise<void> {
+async function barePulled(listener: TextListener): Promise<void> {
   let text = '';
-  for await (const delta of deltas(count)) {
+  for await (const delta of deltas()) {
     text += delta.text;
     listener(delta.text);
   }
-  expectEqual('length of the text', text.length, tokensLength(count));
+  expectEqual('length of the text', text.length, TEXT_LENGTH);
 }
 
-async function barePushed(count: number, listener: TextListener): Promise<void> {
+async function barePushed(listener: TextListener): Promise<void> {
   let text = '';
-  for (let index = 0; index < count; index += 1) {
+  for (let index = 0; index < DELTAS; index += 1) {
     const delta: LLMDelta = { type: 'text', text: tokenOf(index) };
     text += delta.text;
     listener(delta.text);
   }
-  expectEqual('length of the text', text.length, tokensLength(count));
+  expectEqual('length of the text', text.length, TEXT_LENGTH);
 }
 
-async function pulledReply(count: number, { onDelta }: LLMRequest): Promise<LLMResponse> {
+async function pulledReply({ onDelta }: LLMRequest): Promise<LLMResponse> {
   let text = '';
-  for await (const delta of deltas(count)) {
+  for await (const delta of deltas()) {
     text += delta.text;
     onDelta?.(delta);
   }
   return { content: [{ type: 'text', text }], stopReason: 'end_turn', usage: USAGE };
 }
 
-async function pushedReply(count: number, { onDelta }: LLMRequest): Promise<LLMResponse> {
+async function pushedReply({ onDelta }: LLMRequest): Promise<LLMResponse> {
   let text = '';
-  for (let index = 0; index < count; index += 1) {
+  for (let index = 0; index < DELTAS; index += 1) {
     const delta: LLMDelta = { type: 'text', text: tokenOf(index) };
     text += delta.text;
     onDelta?.(delta);
@@ -100,29 +100,29 @@ async function pushedReply(count: number, { onDelta }: LLMRequest): Promise<LLMR
   return { content: [{ type: 'text', text }], stopReason: 'end_turn', usage: USAGE };
 }
 
-function throughTurnloop(reply: (count: number, request: LLMRequest) => Promise<LLMResponse>): Streamed {
-  return async (count, listener) => {
-    const llm = benchModel((request) => reply(count, request));
+function throughTurnloop(reply: LLM['chat']): Streamed {
+  return async (listener) => {
+    const llm = benchModel(reply);
     const text = await runToEnd(llm, {
       listener: (event) => {
         if (event.type === 'text.delta') listener(event.text);
       },
     });
-    expectEqual('length of the text', text.length, tokensLength(count));
+    expectEqual('length of the text', text.length, TEXT_LENGTH);
   };
 }
 
-async function streamChecked(streamed: Streamed, count: number): Promise<void> {
+async function streamChecked(streamed: Streamed): Promise<void> {
   let length = 0;
-  await streamed(count, (text) => {
+  await streamed((text) => {
     length += text.length;
   });
-  expectEqual('characters that reached the listener', length, tokensLength(count));
+  expectEqual('characters that reached the listener', length, TEXT_LENGTH);
 }
 
 function timeOf(name: string, ways: { readonly pulled: Streamed; readonly pushed: Streamed }): Measurement {
   const usPerDelta = async (streamed: Streamed): Promise<number> =>
-    ((await medianMs(() => streamChecked(streamed, DELTAS), BUDGET)) * 1000) / DELTAS;
+    ((await cpuMsPerRun(() => streamChecked(streamed), BUDGET)) * 1000) / DELTAS;
   return {
     name,
     measure: async (): Promise<Numbers> => ({ pulled: await usPerDelta(ways.pulled), pushed: await usPerDelta(ways.pushed) }),
@@ -134,8 +134,8 @@ function bytesOf(name: string, streamed: Streamed): Measurement {
     name,
     nodeFlags: ROOMY_FLAGS,
     measure: async (): Promise<Numbers> => {
-      for (let count = 0; count < WARM_STREAMS; count += 1) await streamChecked(streamed, WARM_DELTAS);
-      const bytes = await allocatedBytes(() => streamed(DELTAS, ignore));
+      for (let count = 0; count < WARM_STREAMS; count += 1) await streamChecked(streamed);
+      const bytes = await allocatedBytes(() => streamed(ignore));
       return { bytes: bytes / DELTAS };
     },
   };

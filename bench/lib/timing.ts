@@ -1,29 +1,26 @@
-/** Timing: how long something takes once the engine knows it, and checks that it was done at all. */
-import { median } from './statistics.ts';
+/** Timing: how much processor time something takes once the engine knows it, and checks that it was done at all. */
 
-/** How long to warm up, and how long to measure. */
+/** Processor time to warm up for, and to measure for. */
 export interface Budget {
   readonly warmMs: number;
   readonly measureMs: number;
 }
 
-const LEAST_SAMPLES = 5;
+const LEAST_RUNS = 3;
 
-/**
- * Median time of one call, in milliseconds.
- *
- * Samples that are compared with each other should take about as long as each other: on a busy machine a longer one is
- * more likely to be interrupted.
- */
-export async function medianMs(work: () => unknown, { warmMs, measureMs }: Budget): Promise<number> {
-  for (const end = performance.now() + warmMs; performance.now() < end; ) await work();
-  const samples: number[] = [];
-  for (const end = performance.now() + measureMs; performance.now() < end || samples.length < LEAST_SAMPLES; ) {
-    const start = performance.now();
-    await work();
-    samples.push(performance.now() - start);
-  }
-  return median(samples);
+/** Milliseconds of processor time that this process has used so far, those of its collector and compiler included. */
+export function cpuMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+}
+
+/** Processor time of one run, in milliseconds: the mean over all runs, collections included. */
+export async function cpuMsPerRun(work: () => unknown, { warmMs, measureMs }: Budget): Promise<number> {
+  for (const end = cpuMs() + warmMs; cpuMs() < end; ) await work();
+  const start = cpuMs();
+  let runs = 0;
+  for (; cpuMs() < start + measureMs || runs < LEAST_RUNS; runs += 1) await work();
+  return (cpuMs() - start) / runs;
 }
 
 /** Makes a function that does the work several times, one after the other. */
