@@ -30,7 +30,7 @@ async function runSteps(
 ): Promise<void> {
   const runtime = virtualRuntime();
   const transcript = createTranscript();
-  const { watch = (event) => event, onStep } = around;
+  const { watch = (event: RecordedEvent): RecordedEvent => event, onStep } = around;
   const llm: LLM = {
     provider: 'fake',
     modelId: 'fake-1',
