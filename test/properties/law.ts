@@ -13,6 +13,9 @@ export const RUNS: number = Number(process.env['TURNLOOP_RUNS'] ?? 1000);
 
 const SEED = Number(process.env['TURNLOOP_SEED'] ?? 20_260_401);
 
+/** Whether a counter-example is made small: most of the time of a failing test. `TURNLOOP_SHRINK=0` for none of it. */
+const SHRINKS = process.env['TURNLOOP_SHRINK'] !== '0';
+
 /** States a property as a test: `check` holds for whatever `arbitrary` generates. */
 export function law<Value>(
   name: string,
@@ -24,7 +27,7 @@ export function law<Value>(
     const property = fc.asyncProperty(arbitrary, async (value) => {
       await check(value);
     });
-    await fc.assert(property, { numRuns: RUNS, seed: SEED, ...options });
+    await fc.assert(property, { numRuns: RUNS, seed: SEED, endOnFailure: !SHRINKS, ...options });
   });
 }
 
