@@ -22,7 +22,7 @@ export interface ErrorSummary {
 
 /** Options of {@link TurnloopError}. */
 export interface TurnloopErrorOptions {
-  /** What led to it. Not serialised. */
+  /** What led to it. Neither serialised nor shown when the error is inspected: it may hold a request and its headers. */
   readonly cause?: unknown;
 }
 
@@ -36,6 +36,7 @@ export class TurnloopError extends Error {
   /** Stable word for the failure, to switch on. */
   readonly code: string;
   /** Name of the tool, as the call had it. */
+  /** Class of the error. */
   override readonly name: string = 'TurnloopError';
 
   constructor(code: string, message: string, options: TurnloopErrorOptions = {}) {
@@ -53,6 +54,13 @@ export class TurnloopError extends Error {
     return summarizeError(this);
   }
 }
+
+// What Node's `console.log` shows: the stack, and nothing that hangs off the cause. A no-op elsewhere.
+Object.defineProperty(TurnloopError.prototype, Symbol.for('nodejs.util.inspect.custom'), {
+  value(this: TurnloopError): string {
+    return this.stack ?? `${this.name}: ${this.message}`;
+  },
+});
 
 /** True for errors of this or any other copy of turnloop. */
 export function isTurnloopError(value: unknown): value is TurnloopError {
@@ -192,7 +200,7 @@ export function messageOf(thrown: unknown): string {
     const text: string | undefined = JSON.stringify(thrown instanceof Error ? message : thrown);
     return `a value that is not an error was thrown: ${text ?? String(thrown)}`;
   } catch {
-    return 'a value that cannot be shown was thrown';
+    return 'a value that is not an error was thrown; it cannot be shown';
   }
 }
 

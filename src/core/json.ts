@@ -91,73 +91,124 @@ function findUnsafeInteger(text: string): number | undefined {
   return undefined;
 }
 
-const VALUE = 'a value was expected';
-const STRING = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
-const LITERAL = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.+-])/y;
+const QUOTE = /"/y;
 const SPACE = /[ \t\n\r]*/y;
+const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+const WORD = /true|false|null/y;
+const STRING = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
+/** As much of a token as is good, for the place where it is not. */
+const NUMBER_START = /-?(?:(?:0|[1-9]\d*)(?:\.\d*)?(?:(?<=\d)[eE][+-]?\d*)?)?/y;
+const STRING_START = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*(?:\\(?:u[0-9a-fA-F]{0,3})?)?/y;
+const WORDS = ['true', 'false', 'null'] as const;
 
 /**
  * Finds where a text stops being JSON. Engines word this differently and some leave the place out, so the
  * answer to the model would depend on the runtime.
  */
-function findJsonError(text: string): { position: number; expected: string } {
-  let position = 0;
+function findJsonError(text: string): { readonly position: number; readonly expected: string } {
+  const scanner = new Scanner(text);
   const closers: string[] = [];
-  const skip = (pattern: RegExp): boolean => {
-    pattern.lastIndex = position;
-    if (!pattern.test(text)) return false;
-    position = pattern.lastIndex;
-    return true;
-  };
-  const stopped = (expected: string): { position: number; expected: string } => ({ position, expected });
-
   for (;;) {
     // A value, or the start of one.
-    skip(SPACE);
-    const start = text[position];
-    if (start === '{' || start === '[') {
-      position += 1;
-      skip(SPACE);
-      const closer = start === '{' ? '}' : ']';
-      if (text[position] !== closer) {
+    scanner.take(SPACE);
+    const opened = scanner.next;
+    const closer = opened === '{' ? '}' : opened === '[' ? ']' : undefined;
+    if (closer === undefined) {
+      if (!scanner.takeScalar()) return scanner.stopped();
+    } else {
+      scanner.position += 1;
+      scanner.take(SPACE);
+      if (scanner.next !== closer) {
         closers.push(closer);
-        if (start === '[') continue;
-        const key = readKey();
-        if (key !== undefined) return stopped(key);
+        if (closer === '}' && !scanner.takeKey()) return scanner.stopped();
         continue;
       }
-      position += 1;
-    } else if (start === '"') {
-      if (!skip(STRING)) return stopped('a string is not closed or has an illegal character or escape');
-    } else if (!skip(LITERAL)) {
-      return stopped(VALUE);
+      scanner.position += 1;
     }
     // What follows a value: closers, then a comma and the next one.
     for (;;) {
-      skip(SPACE);
-      const closer = closers.at(-1);
-      if (closer === undefined) return stopped('the text should end');
-      if (text[position] === closer) {
-        position += 1;
+      scanner.take(SPACE);
+      const open = closers.at(-1);
+      if (open === undefined) return scanner.stopped('the text should end');
+      if (scanner.next === open) {
+        scanner.position += 1;
         closers.pop();
         continue;
       }
-      if (text[position] !== ',') return stopped(`"," or "${closer}" was expected`);
-      position += 1;
-      skip(SPACE);
-      if (closer === '}') {
-        const key = readKey();
-        if (key !== undefined) return stopped(key);
-      }
+      if (scanner.next !== ',') return scanner.stopped(`"," or "${open}" was expected`);
+      scanner.position += 1;
+      scanner.take(SPACE);
+      if (open === '}' && !scanner.takeKey()) return scanner.stopped();
       break;
     }
   }
+}
 
-  function readKey(): string | undefined {
-    if (!skip(STRING)) return 'a property name in double quotes was expected';
-    skip(SPACE);
-    if (text[position] !== ':') return '":" was expected';
-    position += 1;
-    return undefined;
+class Scanner {
+  position = 0;
+  readonly #text: string;
+  #expected = 'a value was expected';
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  get next(): string | undefined {
+    return this.#text[this.position];
+  }
+
+  /** Where and why the text broke. */
+  stopped(expected: string = this.#expected): { readonly position: number; readonly expected: string } {
+    return { position: this.position, expected };
+  }
+
+  take(pattern: RegExp): boolean {
+    pattern.lastIndex = this.position;
+    if (!pattern.test(this.#text)) return false;
+    this.position = pattern.lastIndex;
+    return true;
+  }
+
+  /** A string, number or word; if it is not whole, the position is where it broke. */
+  takeScalar(): boolean {
+    if (this.next === '"') return this.take(STRING) || this.#breakAt(STRING_START, 'a string is not closed, or has an illegal character or escape');
+    if (this.take(WORD)) return true;
+    const start = this.position;
+    this.take(NUMBER_START);
+    const end = this.position;
+    this.position = start;
+    if (this.take(NUMBER) && this.position === end) return true;
+    this.position = end > start ? end : start + this.#wordLength(start);
+    this.#expected = end > start ? 'a digit was expected' : 'a value was expected';
+    return false;
+  }
+
+  /** A property name and its colon. */
+  takeKey(): boolean {
+    this.#expected = 'a property name in double quotes was expected';
+    if (!this.take(QUOTE)) return false;
+    this.position -= 1;
+    if (!this.takeScalar()) return false;
+    this.take(SPACE);
+    this.#expected = '":" was expected';
+    if (this.next !== ':') return false;
+    this.position += 1;
+    return true;
+  }
+
+  #breakAt(start: RegExp, expected: string): false {
+    this.take(start);
+    this.#expected = expected;
+    return false;
+  }
+
+  /** How many letters of a known word stand at a place. */
+  #wordLength(start: number): number {
+    const lengths = WORDS.map((word) => {
+      let length = 0;
+      while (length < word.length && word[length] === this.#text[start + length]) length += 1;
+      return length;
+    });
+    return Math.max(...lengths);
   }
 }

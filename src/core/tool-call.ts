@@ -244,10 +244,10 @@ class Batch implements ToolBatch, CallBatch {
       const answered = await this.#carryOut(run, tool, { decision: prior.decision });
       if (answered !== undefined) return answered;
       // The decision stands for the hook that suspended; those behind it have not been asked.
-      asked = this.scope.hooks.findIndex((hook) => hook.name === prior.decidedFor) + 1;
+      asked = this.scope.hooks.findIndex((_, index) => hookKey(this.scope.hooks, index) === prior.decidedFor) + 1;
     }
-    for (const hook of this.scope.hooks.slice(asked)) {
-      if (hook.authorizeToolCall === undefined) continue;
+    for (const [index, hook] of this.scope.hooks.entries()) {
+      if (index < asked || hook.authorizeToolCall === undefined) continue;
       let decision: AuthorizeDecision;
       try {
         const answer = this.scope.settle(hook.authorizeToolCall(this.step.context, this.#hookCall(run)));
@@ -258,7 +258,8 @@ class Batch implements ToolBatch, CallBatch {
         return errorOutcome(`The call was denied: hook "${hook.name}" failed: ${messageOf(error)}`);
       }
       this.#checkpoint(run);
-      const answered = await this.#carryOut(run, tool, { decision, hook });
+      const key = hookKey(this.scope.hooks, index);
+      const answered = await this.#carryOut(run, tool, { decision, hook: key });
       if (answered !== undefined) return answered;
     }
     return undefined;
@@ -268,9 +269,9 @@ class Batch implements ToolBatch, CallBatch {
   async #carryOut(
     run: CallRun,
     tool: AnyTool,
-    { decision, hook }: { readonly decision: AuthorizeDecision; readonly hook?: Hook },
+    { decision, hook }: { readonly decision: AuthorizeDecision; readonly hook?: string },
   ): Promise<ToolOutcome | undefined> {
-    const from = hook === undefined ? 'The decision' : `Hook "${hook.name}"`;
+    const from = hook === undefined ? 'The decision' : `Hook "${hook}"`;
     switch (decision.action) {
       case 'allow':
         return undefined;
@@ -284,7 +285,7 @@ class Batch implements ToolBatch, CallBatch {
         const { toolCallId } = run;
         const edited = run.edited && run.input !== undefined ? { input: run.input } : {};
         const pending = [this.#pendingCall(run, decision.reason)];
-        return this.#suspend(run, { toolCallId, pending, ...edited, ...(hook !== undefined && { hook: hook.name }) });
+        return this.#suspend(run, { toolCallId, pending, ...edited, ...(hook !== undefined && { hook }) });
       }
       default:
         decision satisfies never;
@@ -522,6 +523,13 @@ class Batch implements ToolBatch, CallBatch {
       siblings: this.#siblings,
     };
   }
+}
+
+/** A hook's name, told apart from others of the same name before it: a record has to find it again. */
+function hookKey(hooks: readonly Hook[], index: number): string {
+  const name = hooks[index]?.name ?? '';
+  const before = hooks.slice(0, index).filter((hook) => hook.name === name).length;
+  return before === 0 ? name : `${name}#${before + 1}`;
 }
 
 /** Carries the outcome of a call that is not to go on. */
