@@ -57,11 +57,9 @@ function playAttempt(spec: AttemptSpec, request: LLMRequest, world: World): Prom
   if (spec.end.kind === 'throws' && spec.end.sync) throw thrown(spec.end.value);
   return (async () => {
     stream(spec, request);
-    try {
-      return await world.take(spec.pace, request.signal, () => outcome(spec, world));
-    } finally {
-      if (spec.lateDelta) world.runtime.setTimer(1, () => request.onDelta?.({ type: 'text', text: 'late' }));
-    }
+    // Behind the reply if it is quick, else while it still hangs, possibly behind the turn.
+    if (spec.lateDelta) for (const ms of [1, 30, 200]) world.runtime.setTimer(ms, () => request.onDelta?.({ type: 'text', text: 'late' }));
+    return world.take(spec.pace, request.signal, () => outcome(spec, world));
   })();
 }
 

@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
-import { createTranscript, type Finding, type Message, projectMessages, textOf } from 'turnloop';
+import { createTranscript, type Finding, type Message, projectMessages, type RecordedEvent, textOf, userMessage } from 'turnloop';
 import { law, expectLaws } from './law.ts';
 import { messageLists } from './message-lists.ts';
 import { play } from './play.ts';
@@ -40,6 +40,17 @@ describe('law-2 every prefix is valid', () => {
       expect(live.buildMessages()).toBe(live.buildMessages());
     }
     expect(JSON.stringify(events)).toBe(before);
+  });
+
+  law('law-2: a message or a compaction may stand anywhere in a transcript', fc.tuple(scenarios(), inserted), async ([scenario, inserts]) => {
+    const events = [...(await play(scenario)).transcript.events];
+    for (const { at, event } of inserts) events.splice(1 + (at % events.length), 0, event(events));
+
+    const transcript = createTranscript();
+    for (const event of events) {
+      transcript.record(event);
+      expect(brokenRules(transcript.buildMessages())).toStrictEqual([]);
+    }
   });
 
   law('law-2: every result that a fold had to make up is reported', scenarios(), async (scenario) => {
@@ -82,6 +93,29 @@ describe('law-2 every prefix is valid', () => {
     if (findings.length === 0) expect(sorted(projected)).toStrictEqual(sorted(messages));
   });
 });
+
+/** An event that a host recorded when it should not have. */
+interface Inserted {
+  readonly at: number;
+  /** Made of the events that it comes between. */
+  event(events: readonly RecordedEvent[]): RecordedEvent;
+}
+
+const stamp = { turnId: 'turn_1', at: 0 };
+
+const inserted: fc.Arbitrary<readonly Inserted[]> = fc.array(
+  fc.record({ at: fc.nat(), isMessage: fc.boolean(), from: fc.nat(), to: fc.nat() }).map(({ at, isMessage, from, to }) => ({
+    at,
+    event: (events: readonly RecordedEvent[]): RecordedEvent => {
+      const message = userMessage('By the way …', { id: `inserted_${at}` });
+      if (isMessage) return { type: 'message', ...stamp, message };
+      const ids = createTranscript(events).buildMessages().slice(1).map(({ id }) => id);
+      const edit = { from: ids[from % ids.length] ?? 'none', to: ids[to % ids.length] ?? 'none', messages: [message] };
+      return { type: 'compaction', ...stamp, layer: 'fake', edits: [edit], tokensBefore: 2, tokensAfter: 1 };
+    },
+  })),
+  { maxLength: 3 },
+);
 
 /** What the stand-in of a missing result says. */
 const MADE_UP = 'The result of this call is not known';

@@ -47,7 +47,7 @@ export type AttemptEnd =
 export interface AttemptSpec {
   readonly pace: Pace;
   readonly deltas: 'none' | 'whole' | 'letters';
-  /** Goes on streaming after it has settled. */
+  /** Goes on streaming when nobody listens any more. */
   readonly lateDelta: boolean;
   readonly usage: Partial<Usage>;
   readonly end: AttemptEnd;
