@@ -105,6 +105,7 @@ describe('an abort during a request', () => {
     });
 
     expect(result).toMatchObject({ stopReason: 'aborted', text: 'The answer is ', message: { status: 'interrupted' } });
+    expect(result.message!.content).toStrictEqual([{ type: 'text', text: 'The answer is ' }]);
     expect(conversation(transcript.buildMessages())).toStrictEqual([
       'user: hi',
       'assistant: The answer is ',
@@ -224,6 +225,21 @@ describe('an abort during tools', () => {
       ['call_1', 'error', NOT_RUN],
       ['call_2', 'error', NOT_RUN],
     ]);
+  });
+
+  it('A6 runs no tool when it comes while the start is recorded', async () => {
+    const controller = new AbortController();
+    const echo = echoTool();
+
+    const { recorded } = await runScripted({
+      replies: [toolCall('echo')],
+      tools: [echo],
+      signal: controller.signal,
+      listener: abortAt(controller, 'tool.start'),
+    });
+
+    expect(echo.runCount).toBe(0);
+    expect(resultTexts(recorded)).toStrictEqual([NOT_RUN]);
   });
 
   it('AB6 settles although a tool never ends, with one interruption event', async () => {

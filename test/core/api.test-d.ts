@@ -448,7 +448,9 @@ describe('SH1 events', () => {
     });
 
     expectTypeOf(dispatch({} as RecordedEvent)).toEqualTypeOf<Promise<void> | void>();
-    expectTypeOf(dispatch({} as LiveEvent)).toBeVoid();
+    expectTypeOf((event: LiveEvent) => {
+      dispatch(event);
+    }).returns.toBeVoid();
     expectTypeOf(dispatch({} as LoopEvent)).toEqualTypeOf<Promise<void> | void>();
     // @ts-expect-error Every event says which turn it belongs to.
     void dispatch({ type: 'notice', name: 'x', data: null, at: 0 });

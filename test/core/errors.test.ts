@@ -354,7 +354,7 @@ describe('errors of the library', () => {
 
     expect([isTurnloopError(foreign), isLLMError(foreign)]).toStrictEqual([true, true]);
     expect([isTurnloopError(new Error('plain')), isLLMError(new TurnloopError('abort', 'x'))]).toStrictEqual([false, false]);
-    expect(isTurnloopError({ isTurnloopError: true })).toBe(false);
+    expect([isTurnloopError({ isTurnloopError: true }), isLLMError({ kind: 'server', retryable: true })]).toStrictEqual([false, false]);
   });
 
   it.each([

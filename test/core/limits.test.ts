@@ -91,6 +91,24 @@ describe('a stop condition', () => {
     expect(recorded.at(-2)).toMatchObject({ type: 'step.end', stopReason: 'tool_use' });
   });
 
+  it('marked afterReply closes them in another process too, if none of them had started', async () => {
+    const options = { tools: [echoTool()], stopWhen: outputBudget(10) };
+    const whole = await runScripted({ ...options, replies: [{ content: [toolCall('echo')], usage: { outputTokens: 10 } }] });
+    const called = whole.recorded.findIndex((event) => event.type === 'tool.call');
+    const echo = echoTool();
+
+    const { result, recorded } = await runScripted({
+      ...secondProcess(whole.recorded.slice(0, called + 1)),
+      ...options,
+      resume: {},
+      tools: [echo],
+    });
+
+    expect(echo.runCount).toBe(0);
+    expect(result).toMatchObject({ stopReason: 'max_budget', stoppedBy: 'outputBudget' });
+    expect(resultLines(recorded)).toStrictEqual(resultLines(whole.recorded));
+  });
+
   it('that throws ends the turn as a failure, not by a rejection', async () => {
     const { result } = await runScripted({
       stopWhen: () => {

@@ -3,7 +3,7 @@
  * from the events alone. What finished is never done again; what may have happened is never done twice.
  */
 import { describe, expect, it } from 'vitest';
-import { createEventDispatcher, type RecordedEvent, runTurn, type ToolReplay, toUsage } from 'turnloop';
+import { createEventDispatcher, type Hook, type RecordedEvent, runTurn, type ToolReplay, toUsage } from 'turnloop';
 import {
   checkTranscript,
   crashingRecorder,
@@ -143,6 +143,22 @@ describe('a resume after a crash', () => {
       ['call_1', 'ok', 'a'],
       ['call_2', 'ok', 'b'],
     ]);
+  });
+
+  it('A19 gives a call the result that its equal had before the crash', async () => {
+    const hooks: readonly Hook[] = [
+      {
+        name: 'once',
+        prepareToolCall: (_context, { toolCallId }) => (toolCallId === 'call_2' ? { action: 'same_as', toolCallId: 'call_1' } : undefined),
+      },
+    ];
+    const echo = echoTool();
+    const events = await crash(isCallEvent('tool.finished', 'call_1'), { ...TWO_CALLS, tools: [echoTool()], hooks });
+
+    const { recorded } = await resumeFrom(events, { replies: ANSWER, tools: [echo], hooks });
+
+    expect(echo.runCount).toBe(0);
+    expect(resultTexts(recorded)).toStrictEqual(['a', 'a']);
   });
 
   it('A19 asks authorise hooks about calls that had not started, and not about one that had', async () => {

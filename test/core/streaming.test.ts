@@ -74,6 +74,14 @@ describe('fragments', () => {
     expect(ids).toStrictEqual([second, first, second]);
   });
 
+  it('ST3 of a call carry its name once, also when the provider repeats it', async () => {
+    const deltas: readonly LLMDelta[] = ['{"text"', ':"a"}'].map((inputText) => ({ type: 'tool_call', callIndex: 0, name: 'echo', inputText }));
+
+    const { recording } = await runScripted({ replies: [{ content: [toolCall('echo', { text: 'a' })], deltas }, 'done'], tools: [echoTool()] });
+
+    expect(recording.of('tool.call.delta').map((event) => 'name' in event)).toStrictEqual([true, false]);
+  });
+
   it('are not needed: a model that does not stream gives the same record', async () => {
     const replies = [[thinking('hm'), 'Let me see.', toolCall('echo', { text: 'a' })], 'done'];
 

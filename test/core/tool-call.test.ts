@@ -184,6 +184,27 @@ describe('a call that cannot run', () => {
     expect(result).toMatchObject({ stopReason: 'end_turn', text: 'done' });
   });
 
+  it.each([
+    ['readFile', ' Did you mean "read_file"?'],
+    ['wrote_file', ' Did you mean "write_file"?'],
+    ['search_the_web', ''],
+    ['', ''],
+  ])('A12 is told the close names only: %j', async (name, hint) => {
+    const tools = ['read_file', 'write_file', 'grep'].map((known) => echoTool({ name: known }));
+
+    const { recorded } = await runScripted({ replies: [toolCall(name), 'done'], tools });
+
+    expect(resultTexts(recorded)).toStrictEqual([
+      `There is no tool named "${name}", so nothing was run.${hint} The tools are: read_file, write_file, grep.`,
+    ]);
+  });
+
+  it('A12 is told that there are no tools', async () => {
+    const { recorded } = await runScripted({ replies: [toolCall('echo'), 'done'] });
+
+    expect(resultTexts(recorded)).toStrictEqual(['There is no tool named "echo": no tools are available. Answer without one.']);
+  });
+
   it('A12 lets the host word a call of an unknown tool', async () => {
     const { recorded } = await runScripted({
       replies: [toolCall('mcp__db__query'), 'done'],

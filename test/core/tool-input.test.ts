@@ -46,7 +46,7 @@ describe('argument text', () => {
     ['{"a":1', '"," or "}" was expected at position 6 (the end of the text)'],
     ['{"a":', 'a value was expected at position 5 (the end of the text)'],
     ["{'a':1}", 'a property name in double quotes was expected at position 1'],
-    ['{"a":"x', 'a string is not closed or has an illegal character or escape at position 5'],
+    ['{"a":"x', 'a string is not closed, or has an illegal character or escape at position 7'],
     ['[1,2', '"," or "]" was expected at position 4'],
     ['```json\n{}\n```', 'a value was expected at position 0'],
     ['{"a":undefined}', 'a value was expected at position 5'],

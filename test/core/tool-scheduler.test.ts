@@ -191,6 +191,18 @@ describe('calls of one batch', () => {
     expect([byDefault.gate.maxRunning, withOption.gate.maxRunning]).toStrictEqual([8, 3]);
   });
 
+  it('A16 take no share of the limit when they are cancelled while they wait for it', async () => {
+    const { gate, turn } = await startBatch([{ readFile: 'a' }, { readFile: 'b' }, { readFile: 'c' }], { maxParallelTools: 1 });
+
+    turn.control.cancelToolCall('call_2');
+    gate.finish();
+    await turn.runtime.flush();
+
+    expect(gate.waiting).toStrictEqual(['call_3']);
+    gate.finish();
+    await turn.finish();
+  });
+
   it('A16 overlap with reads and wait for writes if their tool is read-only and declares nothing', async () => {
     const look = gatedTool({ name: 'look', readOnly: true });
     const write = gatedTool({ name: 'write', accesses: ToolAccesses.writeFile('a.txt') });

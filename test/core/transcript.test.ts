@@ -158,6 +158,21 @@ describe('the record of a turn', () => {
     ]);
   });
 
+  it('has each result once and in order with a recorder that takes its time', async () => {
+    const ids = ['call_1', 'call_2', 'call_3'];
+
+    const { recorded } = await runScripted({
+      replies: [ids.map(() => toolCall('echo', { text: 'a' })), 'done'],
+      tools: [echoTool({ accesses: [] })],
+      record: async () => {
+        for (let tick = 0; tick < 5; tick += 1) await Promise.resolve();
+      },
+    });
+
+    const results = outline(recorded).filter((line) => line.startsWith('tool.result'));
+    expect(results).toStrictEqual(ids.map((id) => `tool.result ${id}`));
+  });
+
   it('leaves out tool.start for an unedited call of a safe tool', async () => {
     const tools = [echoTool({ name: 'safe', readOnly: true }), echoTool({ name: 'also', replay: 'safe' }), echoTool({ name: 'never' })];
 
