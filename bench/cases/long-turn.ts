@@ -23,7 +23,7 @@ const TURNS = 15;
 
 export const longTurn: BenchCase = {
   name: 'long-turn',
-  repetitions: 5,
+  repetitions: 4,
   measurements: [
     {
       name: 'turnloop',

@@ -28,7 +28,7 @@ type Turn = (shape: TurnShape) => Promise<TurnCounts>;
 
 export const loop: BenchCase = {
   name: 'loop',
-  repetitions: 5,
+  repetitions: 4,
   measurements: [
     timeOf('turnloop', turnloopTurn),
     timeOf('bare', bareTurn),

@@ -29,7 +29,7 @@ type Streamed = (listener: TextListener) => Promise<void>;
 
 export const stream: BenchCase = {
   name: 'stream',
-  repetitions: 5,
+  repetitions: 4,
   measurements: [
     timeOf('turnloop', { pulled: throughTurnloop(pulledReply), pushed: throughTurnloop(pushedReply) }),
     timeOf('bare', { pulled: barePulled, pushed: barePushed }),

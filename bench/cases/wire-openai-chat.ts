@@ -29,7 +29,7 @@ interface Seen {
 
 export const wireOpenAIChat: BenchCase = {
   name: 'wire-openai-chat',
-  repetitions: 4,
+  repetitions: 3,
   measurements: [measurementOf('turnloop', turnloopTurn), measurementOf('parse', parseTurn)],
   figures: [
     {
