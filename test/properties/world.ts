@@ -120,8 +120,9 @@ export class World {
     });
   }
 
-  /** Lets everything that hung end, some well and some badly, and lets the clock run out. */
+  /** Lets the clock run out, then lets everything that hung end, some well and some badly, and the clock run out again. */
   async releaseLate(): Promise<void> {
+    await this.runtime.runUntilIdle();
     for (let index = 0; this.#late.length > 0 || index === 0; index += 1) {
       const late = this.#late.splice(0);
       late.forEach((settle, position) => {
