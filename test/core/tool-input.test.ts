@@ -51,6 +51,12 @@ describe('argument text', () => {
     ['```json\n{}\n```', 'a value was expected at position 0'],
     ['{"a":undefined}', 'a value was expected at position 5'],
     ['{}{}', 'the text should end at position 2'],
+    ['{"a":1 "b":2}', '"," or "}" was expected at position 7'],
+    ['{"a":1,"b" 2}', '":" was expected at position 11'],
+    ['{"a":[{},[],{"b":-1.5e3,c}]}', 'a property name in double quotes was expected at position 24'],
+    ['{"a":[true,false,nul]}', 'a value was expected at position 20'],
+    ['{"a":01}', '"," or "}" was expected at position 6'],
+    ['{"a":"\\u12G4"}', 'a string is not closed, or has an illegal character or escape at position 10'],
   ])('AP3 that is malformed is a failure with its position, never a value: %s', async (inputText, place) => {
     const { inputs, text, outcome } = await callWith(inputText);
 
