@@ -502,15 +502,16 @@ describe('SH1 turn control', () => {
     expectTypeOf<keyof TurnControl>().toEqualTypeOf<'abort' | 'stop' | 'steer' | 'cancelToolCall'>();
     expectTypeOf<TurnControl['abort']>().toEqualTypeOf<(reason?: unknown) => void>();
     expectTypeOf<TurnControl['stop']>().toEqualTypeOf<() => void>();
-    expectTypeOf<TurnControl['steer']>().toEqualTypeOf<(message: UserMessage, options?: SteerOptions) => Promise<SteerOutcome>>();
+    expectTypeOf<TurnControl['steer']>().toEqualTypeOf<(message: UserMessage | string, options?: SteerOptions) => Promise<SteerOutcome>>();
     expectTypeOf<TurnControl['cancelToolCall']>().toEqualTypeOf<(toolCallId: string) => boolean>();
     expectTypeOf<SteerOutcome>().toEqualTypeOf<'delivered' | 'undelivered'>();
     expectTypeOf(userCancel()).toEqualTypeOf<TurnloopError>();
   });
 
-  it('SH1 refuses bare text as steering', () => {
-    // @ts-expect-error Steering is a message: userMessage('…').
+  it('SH1 takes text or a user message for steering, and nothing else', () => {
     void createTurnControl().steer('hurry up');
+    // @ts-expect-error Only a user may steer.
+    void createTurnControl().steer(toolMessage('ok', { toolCallId: 'c', name: 'n' }));
   });
 });
 

@@ -470,7 +470,7 @@ describe('malformed arguments', () => {
 
     expect(send.inputs).toStrictEqual([{ id: '9223372036854775807' }, { id: 9_007_199_254_740_991 }]);
     expect(send.runs[0]!.context.inputText).toBe('{"id":"9223372036854775807"}');
-    expect(resultTexts(recorded)[0]).toContain('the integer at position 6');
+    expect(resultTexts(recorded)[0]).toMatch(/at position 6, .* is too large to be exact; send it as a string/);
   });
 });
 
@@ -630,13 +630,14 @@ describe('prototype members', () => {
   it('BR-139 a stop reason that does not exist runs no tool', async () => {
     const echo = echoTool();
 
-    const { recorded } = await runScripted({
+    const { result } = await runScripted({
       replies: [{ content: [toolCall('echo')], stopReason: 'toString' as 'unknown' }],
       tools: [echo],
     });
 
     expect(echo.runCount).toBe(0);
-    expect(resultTexts(recorded)[0]).toContain('This call was not executed');
+    expect(result.stopReason).not.toBe('end_turn');
+    expect(JSON.stringify(result)).not.toContain('native code');
   });
 });
 

@@ -48,6 +48,16 @@ describe('steer', () => {
     expect(conversation(llm.requests[0]!.messages)).toStrictEqual(['user: hi', 'user: and quickly']);
   });
 
+  it('A8 takes text for a message', async () => {
+    const control = createTurnControl();
+    const outcome = control.steer('and quickly');
+
+    const { recording } = await runScripted({ replies: ['ok'], control });
+
+    expect(await outcome).toBe('delivered');
+    expect(recording.of('message')[1]!.message).toStrictEqual(userMessage('and quickly', { id: 'message_2', origin: 'steering' }));
+  });
+
   it('A8 delivers several messages in order, all before the next request', async () => {
     const control = createTurnControl();
     const outcomes = ['one', 'two', 'three'].map((text) => control.steer(userMessage(text)));

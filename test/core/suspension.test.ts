@@ -229,7 +229,7 @@ describe('a resume with decisions', () => {
       'step.end',
       'turn.end',
     ]);
-    expect(recorded[0]).toStrictEqual({ type: 'turn.resume', decisions, turnId: 'turn_1', at: 1_000_000 });
+    expect(recorded[0]).toMatchObject({ type: 'turn.resume', decisions, turnId: 'turn_1', at: 1_000_000 });
     expect(recorded[4]).toMatchObject({ step: 1, stepId: 'step_1', stopReason: 'tool_use', usage: toUsage({ inputTokens: 10 }) });
   });
 

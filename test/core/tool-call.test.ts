@@ -288,16 +288,16 @@ describe('a call that fails', () => {
   it('TC13 gets an error result when the tool returns undefined, with the pair intact', async () => {
     const { recorded } = await runScripted({ replies: [toolCall('odd'), 'done'], tools: [returning(undefined)] });
 
-    expect(resultLines(recorded)).toStrictEqual([
-      ['call_1', 'error', 'Tool "odd" returned nothing. It ran, so its effects may have happened, but there is no output.'],
+    expect(resultLines(recorded)).toMatchObject([
+      ['call_1', 'error', expect.stringMatching(/^Tool "odd" returned nothing\b.*its effects may have happened/)],
     ]);
   });
 
   it('TC14 gets an error result when the tool returns an object without content', async () => {
     const { recorded } = await runScripted({ replies: [toolCall('odd'), 'done'], tools: [returning({ rows: 3 })] });
 
-    expect(resultLines(recorded)).toStrictEqual([
-      ['call_1', 'error', 'Tool "odd" ran, but returned something that is neither text, parts nor a result: {"rows":3}'],
+    expect(resultLines(recorded)).toMatchObject([
+      ['call_1', 'error', expect.stringMatching(/^Tool "odd" .*neither text, parts nor a result: \{"rows":3\}$/)],
     ]);
   });
 
@@ -321,8 +321,8 @@ describe('a call that fails', () => {
       hooks: [{ name: 'redact', finalizeToolResult: () => 42 as unknown as string }],
     });
 
-    expect(resultLines(recorded)).toStrictEqual([
-      ['call_1', 'error', 'Hook "redact" ran, but returned something that is neither text, parts nor a result: 42'],
+    expect(resultLines(recorded)).toMatchObject([
+      ['call_1', 'error', expect.stringMatching(/^Hook "redact" .*neither text, parts nor a result: 42$/)],
     ]);
   });
 
@@ -331,10 +331,8 @@ describe('a call that fails', () => {
 
     const { recorded, runtime } = await runScripted({ replies: [toolCall('record'), 'done'], tools: [tool] });
 
-    expect(resultLines(recorded)[0]).toStrictEqual([
-      'call_1',
-      'error',
-      'The tool took longer than its time limit of 50 ms (timeout). It was stopped: its effects may have happened in part.',
+    expect(resultLines(recorded)).toMatchObject([
+      ['call_1', 'error', expect.stringMatching(/its time limit of 50 ms \(timeout\).*its effects may have happened in part/)],
     ]);
     expect(tool.runs[0]!.context.signal.reason).toMatchObject({ code: 'tool_timeout' });
     expect(runtime.now()).toBe(50);
