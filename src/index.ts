@@ -206,7 +206,8 @@ export {
   isRecordedEvent,
 } from './core/event-dispatcher.ts';
 export {
-  toolTable,
+  toolSet,
+  type ToolSet,
   type ToolTable,
 } from './core/tool-input.ts';
 export {

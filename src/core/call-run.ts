@@ -55,6 +55,8 @@ export class CallRun {
   edited = false;
   /** Why the call is not to go on: its outcome, decided from outside. */
   ended: ToolOutcome | undefined;
+  /** The tool, while it is not waited for any more and has not let go. */
+  lingering: PromiseLike<unknown> | undefined;
   /** Ends the wait that the call is in. */
   interrupt: ((outcome: ToolOutcome) => void) | undefined;
   #controller: AbortController | undefined;

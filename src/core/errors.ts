@@ -30,7 +30,7 @@ export interface TurnloopErrorOptions {
  * Base of all errors of turnloop.
  *
  * Codes of the core: `hook_failed` `recorder_failed` `history_failed` (`buildMessages` threw) `setup_failed` (`llm` or
- * `tools` of a step could not be had) `request_failed` (a resumed turn had ended so) `internal` `user_cancel` `abort` `deadline` `tool_timeout` `unsupported_version`.
+ * `tools` of a step could not be had) `request_failed` (a resumed turn had ended so) `internal` `user_cancel` `abort` `deadline` `tool_timeout` `unsupported_version` `stale_resume` `turn_over`.
  */
 export class TurnloopError extends Error {
   /** Stable word for the failure, to switch on. */

@@ -261,6 +261,8 @@ export interface TurnResumeEvent extends TurnEvent {
   readonly type: 'turn.resume';
   /** Decisions about what was pending; empty after a crash. */
   readonly decisions: readonly ToolCallDecision[];
+  /** Which resume of the turn this is, 1-based: two from one state cannot both be recorded. */
+  readonly ordinal?: number | undefined;
 }
 
 /** The turn is over. Last event of a turn. */

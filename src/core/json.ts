@@ -38,8 +38,8 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
 /**
  * Parses JSON text without ever repairing it.
  *
- * Integers that a JavaScript number cannot hold exactly are refused rather than rounded: an id that is
- * silently off by one acts on the wrong thing.
+ * Numbers that a JavaScript number cannot hold are refused rather than rounded: an id that is silently off by one acts
+ * on the wrong thing. So is a text nested more than 500 deep: whatever handles it later may not survive that.
  *
  * @param text - JSON text. Empty text is not JSON here.
  */
@@ -49,20 +49,52 @@ export function parseJson(text: string): JsonParseResult {
     value = JSON.parse(text);
   } catch {
     const { position, expected } = findJsonError(text);
-    return { ok: false, position, message: `${expected} at position ${position}${excerptAt(text, position)}` };
+    return refuse(text, position, (place) => `${expected} at ${place}`);
   }
-  if (LONG_INTEGER.test(text)) {
-    const position = findUnsafeInteger(text);
-    if (position !== undefined) {
-      const message = `the integer at position ${position}${excerptAt(text, position)} is too large to be exact; send it as a string`;
-      return { ok: false, position, message };
-    }
+  if (UNSAFE_NUMBER.test(text)) {
+    const position = findUnsafeNumber(text);
+    if (position !== undefined) return refuse(text, position, (place) => `the number at ${place} is too large to be exact; send it as a string`);
+  }
+  if (text.length > MAX_DEPTH) {
+    const position = findTooDeep(text);
+    if (position !== undefined) return refuse(text, position, (place) => `the text is nested more than ${MAX_DEPTH} deep at ${place}`);
   }
   if (text.includes('__proto__') || text.includes('\\u')) dropProtoKeys(value);
   return { ok: true, value };
 }
 
-const LONG_INTEGER = /\d{16}/;
+/** A copy of a JSON value that shares nothing with it. */
+export function cloneJson<Value extends JsonValue>(value: Value): Value {
+  // A copy of a value has the type of the value.
+  return cloneAny(value) as Value;
+}
+
+function cloneAny(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(cloneAny);
+  const copy: Record<string, unknown> = {};
+  for (const [key, child] of Object.entries(value)) copy[key] = cloneAny(child);
+  return copy;
+}
+
+/** A value as the JSON it is once written; undefined for what JSON cannot hold. */
+export function toJson(value: unknown): JsonValue | undefined {
+  try {
+    const text: string | undefined = JSON.stringify(value);
+    // What JSON.parse gives is JSON.
+    return text === undefined ? undefined : (JSON.parse(text) as JsonValue);
+  } catch {
+    return undefined;
+  }
+}
+
+const MAX_DEPTH = 500;
+const UNSAFE_NUMBER = /\d{16}|[eE]\+?\d{3}/;
+
+function refuse(text: string, position: number, message: (place: string) => string): JsonParseResult {
+  return { ok: false, position, message: message(`position ${position}${excerptAt(text, position)}`) };
+}
+
 const EXCERPT_LENGTH = 20;
 
 function excerptAt(text: string, position: number): string {
@@ -83,22 +115,54 @@ function dropProtoKeys(root: unknown): void {
   }
 }
 
-function findUnsafeInteger(text: string): number | undefined {
-  const token = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
-  for (const match of text.matchAll(token)) {
-    if (/^-?\d{16,}$/.test(match[0]) && !Number.isSafeInteger(Number(match[0]))) return match.index;
+function findUnsafeNumber(text: string): number | undefined {
+  const token = /"|-?\d[\d.eE+-]*/g;
+  for (let match = token.exec(text); match !== null; match = token.exec(text)) {
+    if (match[0] === '"') token.lastIndex = endOfString(text, match.index);
+    else if (!isExact(match[0])) return match.index;
   }
   return undefined;
+}
+
+function isExact(digits: string): boolean {
+  const value = Number(digits);
+  return /^-?\d{16,}$/.test(digits) ? Number.isSafeInteger(value) : Number.isFinite(value);
+}
+
+function findTooDeep(text: string): number | undefined {
+  const token = /["[\]{}]/g;
+  let depth = 0;
+  for (let match = token.exec(text); match !== null; match = token.exec(text)) {
+    if (match[0] === '"') token.lastIndex = endOfString(text, match.index);
+    else depth += match[0] === '[' || match[0] === '{' ? 1 : -1;
+    if (depth > MAX_DEPTH) return match.index;
+  }
+  return undefined;
+}
+
+/** Index behind the string that starts at `start`, in text that is JSON. */
+function endOfString(text: string, start: number): number {
+  let end = text.indexOf('"', start + 1);
+  while (isEscaped(text, end)) end = text.indexOf('"', end + 1);
+  return end + 1;
+}
+
+function isEscaped(text: string, index: number): boolean {
+  let backslashes = 0;
+  while (text[index - 1 - backslashes] === '\\') backslashes += 1;
+  return backslashes % 2 === 1;
 }
 
 const QUOTE = /"/y;
 const SPACE = /[ \t\n\r]*/y;
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const WORD = /true|false|null/y;
-const STRING = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
+// One character class and no group: a pattern that repeats a group overflows on a string of megabytes.
+const PLAIN = /[^"\\\u0000-\u001f]*/y;
+const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
+const ESCAPE_START = /\\(?:u[0-9a-fA-F]{0,3})?/y;
 /** As much of a token as is good, for the place where it is not. */
 const NUMBER_START = /-?(?:(?:0|[1-9]\d*)(?:\.\d*)?(?:(?<=\d)[eE][+-]?\d*)?)?/y;
-const STRING_START = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*(?:\\(?:u[0-9a-fA-F]{0,3})?)?/y;
 const WORDS = ['true', 'false', 'null'] as const;
 
 /**
@@ -171,7 +235,7 @@ class Scanner {
 
   /** A string, number or word; if it is not whole, the position is where it broke. */
   takeScalar(): boolean {
-    if (this.next === '"') return this.take(STRING) || this.#breakAt(STRING_START, 'a string is not closed, or has an illegal character or escape');
+    if (this.take(QUOTE)) return this.#takeRestOfString();
     if (this.take(WORD)) return true;
     const start = this.position;
     this.take(NUMBER_START);
@@ -186,9 +250,7 @@ class Scanner {
   /** A property name and its colon. */
   takeKey(): boolean {
     this.#expected = 'a property name in double quotes was expected';
-    if (!this.take(QUOTE)) return false;
-    this.position -= 1;
-    if (!this.takeScalar()) return false;
+    if (!this.take(QUOTE) || !this.#takeRestOfString()) return false;
     this.take(SPACE);
     this.#expected = '":" was expected';
     if (this.next !== ':') return false;
@@ -196,9 +258,12 @@ class Scanner {
     return true;
   }
 
-  #breakAt(start: RegExp, expected: string): false {
-    this.take(start);
-    this.#expected = expected;
+  #takeRestOfString(): boolean {
+    do this.take(PLAIN);
+    while (this.take(ESCAPE));
+    if (this.take(QUOTE)) return true;
+    this.take(ESCAPE_START);
+    this.#expected = 'a string is not closed, or has an illegal character or escape';
     return false;
   }
 

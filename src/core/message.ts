@@ -4,7 +4,7 @@
  * Everything here is plain, immutable JSON. Adapters cache the wire form of a message by its identity, so a
  * message is never changed once it was handed out.
  */
-import type { JsonValue } from './json.ts';
+import { isRecord, type JsonValue } from './json.ts';
 
 /** Text, as a person or a model wrote it. */
 export interface TextPart {
@@ -253,6 +253,19 @@ export function textOf(source: Message | readonly MessagePart[] | undefined): st
   let text = '';
   for (const part of parts) if (part.type === 'text') text += part.text;
   return text;
+}
+
+/** True for a part that a user message or a tool result may hold, whatever a caller without types gave. */
+export function isTextOrMedia(value: unknown): value is TextPart | MediaPart {
+  if (!isRecord(value)) return false;
+  if (value['type'] === 'text') return typeof value['text'] === 'string';
+  if (value['type'] !== 'media' || typeof value['mediaType'] !== 'string') return false;
+  return typeof value['data'] === 'string' || typeof value['url'] === 'string';
+}
+
+/** True for a user message, whatever a caller without types gave. */
+export function isUserMessage(value: unknown): value is UserMessage {
+  return isRecord(value) && value['role'] === 'user' && Array.isArray(value['content']) && value['content'].every(isTextOrMedia);
 }
 
 /** The parts of a content that may be given as bare text. */

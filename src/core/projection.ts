@@ -57,6 +57,7 @@ export const TOOL_ERROR_STATUS = 'Error: the tool call failed.';
 const EMPTY_ERROR = 'Error: the tool call failed and gave no output.';
 const EMPTY_RESULT = '(The tool gave no output.)';
 const MEDIA_ONLY = '(The tool returned the media below.)';
+const NOT_STARTED = 'This call was not executed: the turn was interrupted before it started.';
 const NO_RESULT = 'The result of this call is not known: it was interrupted before a result was recorded.';
 
 /**
@@ -92,8 +93,9 @@ export function resultMessage(toolCallId: string, name: string, result: Recorded
 }
 
 /** The message that stands in for a result nobody recorded. */
-export function missingResultMessage(toolCallId: string, name: string): ToolMessage {
-  return resultMessage(toolCallId, name, { content: [{ type: 'text', text: NO_RESULT }], isError: true });
+export function missingResultMessage(toolCallId: string, name: string, started = true): ToolMessage {
+  const text = started ? NO_RESULT : NOT_STARTED;
+  return resultMessage(toolCallId, name, { content: [{ type: 'text', text }], isError: true });
 }
 
 /**

@@ -43,6 +43,7 @@ export class ReplyView {
     const { step, stepId } = this.#about;
     const at = scope.runtime.now();
     const attempt = this.#attempt;
+    assertDelta(delta);
     this.#firstAt ??= at;
     if (delta.type === 'text') {
       this.#keep(delta.text);
@@ -114,4 +115,13 @@ export class ReplyView {
     const { step, stepId, llm } = this.#about;
     await this.#scope.recordUsage(error.usage, { modelId: llm.modelId, purpose: 'attempt', step, stepId });
   }
+}
+
+/** The types promise it; an adapter without types is told what it got wrong. */
+function assertDelta(delta: LLMDelta): void {
+  const { type, text, inputText }: { type?: unknown; text?: unknown; inputText?: unknown } = Object(delta) as object;
+  if (type === 'tool_call' ? typeof inputText === 'string' : typeof text === 'string') return;
+  throw new TypeError(
+    'onDelta takes { type: "text", text }, { type: "thinking", text } or { type: "tool_call", callIndex, name, inputText }.',
+  );
 }

@@ -7,9 +7,13 @@
  */
 import { LLMError, summarizeError, toLLMError } from './errors.ts';
 import type { HookContext, Recovery, RecoveryContext } from './hooks.ts';
-import { attemptChat, type LLMRequest, type LLMResponse, type ReplyPart } from './llm.ts';
+import { isRecord } from './json.ts';
+import { attemptChat, type LLM, type LLMRequest, type LLMResponse, type ReplyPart } from './llm.ts';
+import { isTextOrMedia } from './message.ts';
 import type { ReplyView } from './reply-view.ts';
+import { isStepStopReason, STEP_STOP_REASONS } from './stop-reason.ts';
 import type { TurnScope } from './turn-scope.ts';
+import { toUsage } from './usage.ts';
 
 /** The recoveries of a turn, and how far it has come with them. Made by {@link createRecoveryState}. */
 export interface RecoveryState {
@@ -40,22 +44,24 @@ export interface RequestContext {
 export async function sendRequest(context: RequestContext, request: LLMRequest): Promise<LLMResponse> {
   const { scope, view, hooks, recoveries } = context;
   const tried: Recovery[] = [];
+  let position = 0;
   let current = request;
   for (const recovery of recoveries.active) {
     current = (await applyRecovery(context, recovery, { request: current, error: undefined })) ?? current;
   }
   for (;;) {
     try {
-      const response = checkResponse(await scope.bound(attemptChat(hooks.llm, current)));
+      const response = checkResponse(await scope.bound(sendOnce(hooks.llm, current)));
       for (const recovery of tried) recoveries.active.add(recovery);
       return response;
     } catch (thrown) {
       const error = toLLMError(thrown);
       if (scope.isAborted) throw error;
-      const recovered = await recover(context, tried.at(-1), { request: current, error });
+      const recovered = await recover(context, position, { request: current, error });
       if (recovered === undefined || scope.isAborted) throw error;
       await view.retry({ error }, recovered.recovery.name);
       tried.push(recovered.recovery);
+      position = recovered.next;
       current = recovered.request;
     }
   }
@@ -67,18 +73,31 @@ interface Failure {
   readonly error: LLMError | undefined;
 }
 
-/** The first recovery behind the last one tried that knows the failure and has something to change. */
+/** One request to the model, with callbacks that go dead when it settles. */
+async function sendOnce(llm: LLM, request: LLMRequest): Promise<LLMResponse> {
+  const { onAttemptFailed } = request;
+  let isOpen = true;
+  try {
+    return await attemptChat(llm, {
+      ...request,
+      onAttemptFailed: (attempt) => (isOpen ? onAttemptFailed?.(attempt) : undefined),
+    });
+  } finally {
+    isOpen = false;
+  }
+}
+
+/** The first recovery, from a position in the list on, that knows the failure and has something to change. */
 async function recover(
   context: RequestContext,
-  last: Recovery | undefined,
+  from: number,
   failure: Failure & { readonly error: LLMError },
-): Promise<{ readonly recovery: Recovery; readonly request: LLMRequest } | undefined> {
+): Promise<{ readonly recovery: Recovery; readonly next: number; readonly request: LLMRequest } | undefined> {
   const { recoveries } = context;
-  const from = last === undefined ? 0 : recoveries.list.indexOf(last) + 1;
-  for (const recovery of recoveries.list.slice(from)) {
-    if (!recovery.kinds.includes(failure.error.kind) || isPassed(recoveries, recovery)) continue;
+  for (const [index, recovery] of recoveries.list.entries()) {
+    if (index < from || !recovery.kinds.includes(failure.error.kind) || isPassed(recoveries, recovery)) continue;
     const request = await applyRecovery(context, recovery, failure);
-    if (request !== undefined) return { recovery, request };
+    if (request !== undefined) return { recovery, next: index + 1, request };
   }
   return undefined;
 }
@@ -117,17 +136,10 @@ async function applyRecovery(
   }
 }
 
-/** Checks what a model handed back. @throws {@link index.LLMError | LLMError} `malformed_response` */
+/** Checks what a model handed back. @throws {@link index.LLMError | LLMError} `malformed_response` naming what is wrong */
 function checkResponse(response: LLMResponse): LLMResponse {
-  const content: unknown = (response as Partial<LLMResponse> | undefined)?.content;
-  if (!Array.isArray(content)) throw malformed('it has no content list', response);
-  for (const part of response.content) {
-    // The types promise strings; an adapter without types may not.
-    const { type, name, inputText }: { type: unknown; name?: unknown; inputText?: unknown } = part;
-    if (type === 'tool_call' && (typeof name !== 'string' || typeof inputText !== 'string')) {
-      throw malformed('a tool call has no name or its inputText is not a string', response);
-    }
-  }
+  const problem = responseProblem(response);
+  if (problem !== undefined) throw malformed(problem, response);
   const mayBeEmpty = response.stopReason === 'filtered' || response.stopReason === 'max_tokens';
   if (mayBeEmpty || response.content.some(isSubstance)) return response;
   throw new LLMError({
@@ -138,14 +150,46 @@ function checkResponse(response: LLMResponse): LLMResponse {
   });
 }
 
+/** What is wrong with a reply. The types promise that nothing is; an adapter without types may not keep it. */
+function responseProblem(response: unknown): string | undefined {
+  if (!isRecord(response) || !Array.isArray(response['content'])) return 'it has no "content" list';
+  const { stopReason } = response;
+  if (!isStepStopReason(stopReason)) return `its "stopReason" is ${shown(stopReason)}; it is one of ${STEP_STOP_REASONS.join(', ')}`;
+  for (const [index, part] of response['content'].entries()) {
+    const problem = partProblem(part);
+    if (problem !== undefined) return `content[${index}] ${problem}`;
+  }
+  return undefined;
+}
+
+function partProblem(part: unknown): string | undefined {
+  if (!isRecord(part)) return 'is not a part such as { type: "text", text }';
+  switch (part['type']) {
+    case 'text':
+    case 'thinking':
+      return typeof part['text'] === 'string' ? undefined : 'has no text';
+    case 'tool_call':
+      if (typeof part['name'] !== 'string') return 'is a tool call without a name';
+      return typeof part['inputText'] === 'string' ? undefined : 'is a tool call whose inputText is not a string';
+    case 'media':
+      return isTextOrMedia(part) ? undefined : 'is media without mediaType, or without data or url';
+    case 'provider':
+      return typeof part['provider'] === 'string' ? undefined : 'is a provider part without "provider"';
+    default:
+      return `has the unknown type ${shown(part['type'])}`;
+  }
+}
+
 function isSubstance(part: ReplyPart): boolean {
   return part.type === 'text' ? part.text.trim() !== '' : part.type !== 'thinking';
 }
 
 function malformed(what: string, response: unknown): LLMError {
+  const usage = isRecord(response) && isRecord(response['usage']) ? toUsage(response['usage']) : undefined;
   return new LLMError({
     kind: 'malformed_response',
     message: `What LLM.chat returned is not a reply: ${what}. It began: ${shown(response).slice(0, 200)}`,
+    ...(usage !== undefined && { usage }),
   });
 }
 

@@ -17,6 +17,22 @@ export type StepStopReason =
   | 'paused'
   | 'unknown';
 
+/** All step stop reasons. */
+export const STEP_STOP_REASONS: readonly StepStopReason[] = [
+  'end_turn',
+  'tool_use',
+  'max_tokens',
+  'stop_sequence',
+  'filtered',
+  'paused',
+  'unknown',
+];
+
+/** True for a step stop reason, whatever an adapter without types gave. */
+export function isStepStopReason(value: unknown): value is StepStopReason {
+  return STEP_STOP_REASONS.some((reason) => reason === value);
+}
+
 /**
  * Why a turn ended: a step's reason, or one that only a turn can have. Each is an ordinary result.
  *

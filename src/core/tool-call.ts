@@ -13,13 +13,13 @@ import { isThenable } from './event-dispatcher.ts';
 import { CallContext, CallRun, type CallBatch } from './call-run.ts';
 import type { RecordedToolResult, SuspendedCall } from './events.ts';
 import type { AuthorizeDecision, FinishedCall, Hook, HookCall, HookSibling } from './hooks.ts';
-import type { JsonValue } from './json.ts';
-import { isSuspension, replayOf, type AnyTool, type PendingCall, type ToolUpdate } from './tool.ts';
-import { checkToolInput, unknownToolMessage } from './tool-input.ts';
-import { resolveCall, type PlannedCall, type ToolStep } from './tool-plan.ts';
+import { isRecord, toJson, type JsonValue } from './json.ts';
+import { isSuspension, replayOf, type AnyTool, type PendingCall, type ToolResult, type ToolUpdate } from './tool.ts';
+import { checkGivenInput, unknownToolMessage } from './tool-input.ts';
+import { reasonOf, resolveCall, UNKNOWN_OUTCOME, type PlannedCall, type ToolStep } from './tool-plan.ts';
 import { errorOutcome, failureResult, toToolOutcome, type ToolOutcome } from './tool-result.ts';
 import { createToolScheduler, type ToolScheduler } from './tool-scheduler.ts';
-import { abortOutcome, CANCELLED, type TurnScope } from './turn-scope.ts';
+import { abortOutcome, type TurnScope } from './turn-scope.ts';
 
 /** What came of a batch of calls. */
 export interface BatchOutcome {
@@ -31,9 +31,9 @@ export interface BatchOutcome {
   readonly suspended: readonly SuspendedCall[];
 }
 
-const UNKNOWN_OUTCOME =
-  'The process stopped while this call was running, and it is not known whether it took effect. It was not run again: ' +
-  'find out what happened before you repeat it.';
+/** What a call is told that a person cancelled alone: the turn goes on. */
+const CALL_CANCELLED =
+  'The user cancelled this call on purpose. That is not a fault: do not repeat it unless the user asks, and go on without it.';
 const STEERED = 'Skipped: the user sent a new message before this call started, so it was not run.';
 
 /** A running batch, for whoever controls the turn. */
@@ -60,6 +60,7 @@ class Batch implements ToolBatch, CallBatch {
   readonly scope: TurnScope;
   readonly step: ToolStep;
   readonly #runs: readonly CallRun[];
+  readonly #byId: ReadonlyMap<string, CallRun>;
   readonly #scheduler: ToolScheduler;
   readonly #siblings: readonly HookSibling[];
   /** Calls that wait for the result of another, by its id. */
@@ -68,6 +69,8 @@ class Batch implements ToolBatch, CallBatch {
   #finishWaiting: () => void = () => undefined;
   /** Calls that are doing something, rather than waiting for others. */
   #busy = 0;
+  /** Tools that are not waited for any more and have not let go. */
+  #lingering = 0;
   /** Set when no call is doing anything any more: from then on nothing can change what came of the batch. */
   #closed = false;
   #flushed = 0;
@@ -79,6 +82,7 @@ class Batch implements ToolBatch, CallBatch {
     this.scope = scope;
     this.step = step;
     this.#runs = calls.map((planned, index) => new CallRun(planned, index));
+    this.#byId = new Map(this.#runs.map((run) => [run.toolCallId, run]));
     this.#siblings = calls.map(({ call: { id, name, inputText } }) => ({ toolCallId: id, name, inputText }));
     this.#scheduler = createToolScheduler(scope.maxParallelTools);
     this.#done = new Promise((resolve) => {
@@ -163,7 +167,13 @@ class Batch implements ToolBatch, CallBatch {
   /** A call has nothing to do for now; once none has, the batch is over. */
   #pause(): void {
     this.#busy -= 1;
-    if (this.#busy > 0) return;
+    this.#closeIfDone();
+  }
+
+  #closeIfDone(): void {
+    // What waits for a lingering tool will yet run.
+    const isHeldUp = this.#lingering > 0 && this.#runs.some((run) => run.state === 'waiting');
+    if (this.#busy > 0 || isHeldUp) return;
     this.#closed = true;
     this.#finishWaiting();
   }
@@ -276,7 +286,7 @@ class Batch implements ToolBatch, CallBatch {
       case 'allow':
         return undefined;
       case 'deny':
-        return errorOutcome(decision.reason ?? 'The user denied this call: it was not run.');
+        return errorOutcome(reasonOf(decision.reason, 'The user denied this call: it was not run.'));
       case 'answer':
         return toToolOutcome(decision.result, from);
       case 'edit':
@@ -295,7 +305,7 @@ class Batch implements ToolBatch, CallBatch {
 
   /** Changes what a call would run with; an outcome if the new arguments will not do. */
   async #edit(run: CallRun, tool: AnyTool, input: JsonValue): Promise<ToolOutcome | undefined> {
-    const read = await this.#race(run, this.scope.settle(checkToolInput(tool, input)));
+    const read = await this.#race(run, this.scope.settle(checkGivenInput(tool, input)));
     if (!read.ok) return errorOutcome(read.message);
     const { description, accesses } = resolveCall(tool, read.parsed);
     run.input = read.input;
@@ -347,13 +357,17 @@ class Batch implements ToolBatch, CallBatch {
     } catch (error) {
       if (error instanceof Interrupted) throw error;
       if (this.scope.isAborted) return abortOutcome(this.scope, true);
-      return run.isAborted ? errorOutcome(CANCELLED) : { result: failureResult(error), stopTurn: false };
+      return run.isAborted ? errorOutcome(CALL_CANCELLED) : { result: failureResult(error), stopTurn: false };
     }
     if (!isSuspension(returned)) return toToolOutcome(returned, `Tool "${tool.name}"`);
     if (this.scope.isAborted) return abortOutcome(this.scope, true);
-    if (run.isAborted) return errorOutcome(CANCELLED);
-    const { pending = [], state } = returned;
-    const below = pending.map((one) => ({ ...one, agentPath: [toolCallId, ...one.agentPath] }));
+    if (run.isAborted) return errorOutcome(CALL_CANCELLED);
+    const { pending = [] } = returned;
+    const state = toJson(returned.state ?? null);
+    if (state === undefined || !Array.isArray(pending)) {
+      return errorOutcome(`Tool "${tool.name}" suspended with a state that is not JSON, or with a wrong "pending".`);
+    }
+    const below = (pending as readonly PendingCall[]).map((one) => ({ ...one, agentPath: [toolCallId, ...one.agentPath] }));
     return this.#suspend(run, { toolCallId, pending: below.length > 0 ? below : [this.#pendingCall(run, undefined)], state });
   }
 
@@ -363,6 +377,7 @@ class Batch implements ToolBatch, CallBatch {
     const end = (outcome: ToolOutcome): void => {
       // From here on the call has ended: it tells of no more progress.
       run.state = 'finishing';
+      run.lingering = running;
       run.interrupt?.(outcome);
     };
     const work = this.#race(run, running);
@@ -377,7 +392,7 @@ class Batch implements ToolBatch, CallBatch {
         : this.scope.runtime.setTimer(timeoutMs, () => {
             const message = `The tool took longer than its time limit of ${timeoutMs} ms (timeout).`;
             run.abort(new TurnloopError('tool_timeout', message));
-            end(errorOutcome(`${message} It was stopped: its effects may have happened in part.`));
+            end(errorOutcome(`${message} It was told to stop: its effects may have happened in part.`));
           });
     try {
       return await work;
@@ -401,10 +416,33 @@ class Batch implements ToolBatch, CallBatch {
     run.result = result;
     run.state = 'finished';
     if (stopTurn) this.#stop(run);
-    run.ticket?.release();
+    this.#release(run);
     for (const wake of this.#followers.get(run.toolCallId) ?? []) wake(result);
     this.#followers.delete(run.toolCallId);
     await this.#flush();
+  }
+
+  /** Gives up a call's place: at once, or when a tool that is not waited for any more has let go. */
+  #release(run: CallRun): void {
+    const { ticket, lingering } = run;
+    if (ticket === undefined || lingering === undefined) {
+      ticket?.release();
+      return;
+    }
+    ticket.park();
+    this.#lingering += 1;
+    const letGo = (): void => {
+      cancelTimer();
+      if (run.lingering === undefined) return;
+      run.lingering = undefined;
+      this.#lingering -= 1;
+      ticket.release();
+      this.#closeIfDone();
+    };
+    // One that never lets go holds up those behind it for the grace of an aborted turn, no longer.
+    const cancelTimer = this.scope.runtime.setTimer(this.scope.graceMs, letGo);
+    lingering.then(letGo, letGo);
+    void this.#done.then(cancelTimer);
   }
 
   async #finalize(run: CallRun, outcome: ToolOutcome): Promise<ToolOutcome> {
@@ -413,9 +451,11 @@ class Batch implements ToolBatch, CallBatch {
       if (hook.finalizeToolResult === undefined) continue;
       try {
         const call = this.#hookCall(run);
-        const replaced = await this.scope.settleReview(hook.finalizeToolResult(this.step.context, call, current.result));
-        if (replaced === undefined) continue;
-        const next = toToolOutcome(replaced, `Hook "${hook.name}"`);
+        const replaced: ToolResult | string | undefined | void | null = await this.scope.settleReview(hook.finalizeToolResult(this.step.context, call, current.result));
+        if (replaced === undefined || replaced === null) continue;
+        // A text stands for the content alone.
+        const whole = typeof replaced === 'string' ? { ...current.result, content: replaced } : replaced;
+        const next = toToolOutcome(whole, `Hook "${hook.name}"`);
         current = { result: next.result, stopTurn: next.stopTurn || (current.stopTurn && next.result.isError !== true) };
       } catch (error) {
         this.scope.hookFailed(hook, 'finalizeToolResult', error);
@@ -444,7 +484,7 @@ class Batch implements ToolBatch, CallBatch {
 
   /** The final result of another call. */
   async #share(run: CallRun, toolCallId: string): Promise<RecordedToolResult> {
-    const original = this.#runs.find((other) => other.toolCallId === toolCallId);
+    const original = this.#byId.get(toolCallId);
     if (original?.result !== undefined) return original.result;
     run.state = 'waiting';
     return this.#idle<RecordedToolResult>(run, (wake) => {
@@ -464,16 +504,16 @@ class Batch implements ToolBatch, CallBatch {
   }
 
   cancelToolCall(toolCallId: string): boolean {
-    const run = this.#runs.find((other) => other.toolCallId === toolCallId);
+    const run = this.#byId.get(toolCallId);
     if (run === undefined || this.#closed || run.state === 'finishing' || run.state === 'finished') return false;
     if (run.state !== 'running') {
-      run.end(errorOutcome(CANCELLED));
+      run.end(errorOutcome(CALL_CANCELLED));
       return true;
     }
     run.abort(userCancel('The user cancelled this call.'));
     // A tool that does not mind its signal is not waited for longer than an aborted turn would.
     const cancelTimer = this.scope.runtime.setTimer(this.scope.graceMs, () => {
-      if (run.state === 'running') run.interrupt?.(errorOutcome(CANCELLED));
+      if (run.state === 'running') run.interrupt?.(errorOutcome(CALL_CANCELLED));
     });
     void this.#done.then(cancelTimer);
     return true;
@@ -501,8 +541,15 @@ class Batch implements ToolBatch, CallBatch {
 
   #finalizeProgress(hook: Hook, run: CallRun, update: ToolUpdate): ToolUpdate | null {
     try {
-      const next = hook.finalizeProgress?.(this.#hookCall(run), update);
-      return next === undefined ? update : next;
+      const next: unknown = hook.finalizeProgress?.(this.#hookCall(run), update);
+      if (next === undefined) return update;
+      if (isThenable(next)) {
+        next.then(undefined, () => undefined);
+        throw new TypeError('finalizeProgress is synchronous: it returned a promise');
+      }
+      if (next !== null && !isRecord(next)) throw new TypeError('finalizeProgress returned something that is no update');
+      // An object is taken for an update: listeners are told to expect anything in custom ones.
+      return next as ToolUpdate | null;
     } catch (error) {
       this.scope.hookFailed(hook, 'finalizeProgress', error);
       return null;

@@ -6,7 +6,8 @@
  * - A tool is found in a map, its schema checked when the turn starts, not when the model calls it.
  */
 import { messageOf } from './errors.ts';
-import { isRecord, parseJson, type JsonObject, type JsonSchema, type JsonValue } from './json.ts';
+import { isThenable } from './event-dispatcher.ts';
+import { cloneJson, isRecord, parseJson, toJson, type JsonObject, type JsonSchema, type JsonValue } from './json.ts';
 import type { AnyTool } from './tool.ts';
 
 /** Tools by name. */
@@ -29,16 +30,27 @@ export type ToolInputResult =
       readonly input?: JsonValue | undefined;
     };
 
-const tables = new WeakMap<readonly AnyTool[], ToolTable>();
+/** A checked list of tools: neither the list nor the table changes when the host changes the array it gave. */
+export interface ToolSet {
+  /** In the host's order. The same list as long as the tools are the same. */
+  readonly list: readonly AnyTool[];
+  /** By name. */
+  readonly table: ToolTable;
+}
+
+const sets = new WeakMap<readonly AnyTool[], ToolSet>();
 
 /**
- * Tools by name. The same table for the same list.
+ * A list of tools, checked, and by name. The same set as long as the array holds the same tools.
  *
  * @throws TypeError naming the tool, if a name is missing or used twice, `execute` is missing, or a schema is broken.
  */
-export function toolTable(tools: readonly AnyTool[]): ToolTable {
-  const known = tables.get(tools);
-  if (known !== undefined) return known;
+export function toolSet(tools: readonly AnyTool[]): ToolSet {
+  if (!isList(tools)) throw new TypeError('"tools" is not a list. Use tools: [echo] or a function that gives a list.');
+  const known = sets.get(tools);
+  if (known !== undefined && known.list.length === tools.length && known.list.every((tool, index) => tool === tools[index])) {
+    return known;
+  }
   const table = new Map<string, AnyTool>();
   tools.forEach((tool, index) => {
     assertTool(tool, index);
@@ -47,8 +59,13 @@ export function toolTable(tools: readonly AnyTool[]): ToolTable {
     }
     table.set(tool.name, tool);
   });
-  tables.set(tools, table);
-  return table;
+  const set: ToolSet = { list: [...tools], table };
+  sets.set(tools, set);
+  return set;
+}
+
+function isList(value: unknown): boolean {
+  return Array.isArray(value);
 }
 
 function assertTool(tool: unknown, index: number): void {
@@ -58,6 +75,10 @@ function assertTool(tool: unknown, index: number): void {
   const label = `Tool "${tool['name']}"`;
   if (typeof tool['execute'] !== 'function') throw new TypeError(`${label} has no execute function.`);
   if (typeof tool['description'] !== 'string') throw new TypeError(`${label} has no description: the model needs one, if only "".`);
+  const { timeoutMs } = tool;
+  if (timeoutMs !== undefined && !(typeof timeoutMs === 'number' && timeoutMs >= 0)) {
+    throw new TypeError(`${label} has a timeoutMs of ${JSON.stringify(timeoutMs) ?? 'nothing'}: it is a number of milliseconds, or left out.`);
+  }
   const problem = schemaProblem(tool['inputSchema']);
   if (problem !== undefined) {
     throw new TypeError(`${label} has a broken inputSchema: ${problem}. Use e.g. { type: 'object', properties: {} }.`);
@@ -142,7 +163,14 @@ export function parseToolInput(tool: AnyTool, inputText: string): Promise<ToolIn
   return checkToolInput(tool, json.value as JsonValue);
 }
 
-/** Checks arguments that are JSON already: rewritten by a hook, edited by a person, or read back from a record. */
+/** Checks arguments that a hook rewrote or a person edited. */
+export function checkGivenInput(tool: AnyTool, given: unknown): Promise<ToolInputResult> | ToolInputResult {
+  const input = toJson(given);
+  if (input !== undefined) return checkToolInput(tool, input);
+  return { ok: false, message: `The arguments that ${quote(tool.name)} was given instead are not JSON. Nothing was run.` };
+}
+
+/** Checks arguments that are JSON already. */
 export function checkToolInput(tool: AnyTool, input: JsonValue): Promise<ToolInputResult> | ToolInputResult {
   const refuse = (problems: string): ToolInputResult => ({
     ok: false,
@@ -151,12 +179,12 @@ export function checkToolInput(tool: AnyTool, input: JsonValue): Promise<ToolInp
   });
   if (tool.parseInput === undefined) {
     const problems = shallowProblems(tool.inputSchema, input);
-    return problems.length > 0 ? refuse(problems.join('; ')) : { ok: true, input, parsed: input };
+    return problems.length > 0 ? refuse(problems.join('; ')) : { ok: true, input, parsed: cloneJson(input) };
   }
   try {
     const parsed = tool.parseInput(input);
-    if (!(parsed instanceof Promise)) return { ok: true, input, parsed };
-    return parsed.then(
+    if (!isThenable(parsed)) return { ok: true, input, parsed };
+    return Promise.resolve(parsed as PromiseLike<unknown>).then(
       (value): ToolInputResult => ({ ok: true, input, parsed: value }),
       (error: unknown) => refuse(messageOf(error)),
     );
@@ -189,6 +217,12 @@ function shallowProblems(schema: JsonSchema, input: unknown): string[] {
   return problems;
 }
 
+/** A property's type in short: its values where they are listed, else its types. */
+function shortType(property: Record<string, unknown>): string {
+  const values: readonly unknown[] = Array.isArray(property['enum']) ? property['enum'] : 'const' in property ? [property['const']] : [];
+  return values.length > 0 ? values.map((value) => JSON.stringify(value)).join(' | ') : typesOf(property['type']).join(' | ');
+}
+
 function typesOf(type: unknown): readonly string[] {
   const types: readonly unknown[] = Array.isArray(type) ? type : [type];
   return types.filter((one) => typeof one === 'string');
@@ -216,7 +250,7 @@ function describeSchema(schema: JsonSchema): string {
   const required = new Set(Array.isArray(schema['required']) ? schema['required'] : []);
   const properties = isRecord(schema['properties']) ? Object.entries(schema['properties']) : [];
   const fields = properties.slice(0, MAX_NAMES).map(([name, property]) => {
-    const types = isRecord(property) ? typesOf(property['type']).join(' | ') : '';
+    const types = isRecord(property) ? shortType(property) : '';
     return `${name}${required.has(name) ? '' : '?'}: ${types === '' ? 'any' : types}`;
   });
   const description = fields.length === 0 ? '{}' : `{ ${fields.join(', ')} }`;

@@ -11,7 +11,7 @@ import type { LLM } from './llm.ts';
 import type { ToolCallPart } from './message.ts';
 import type { AnyTool } from './tool.ts';
 import { isAccessList, ToolAccesses, type ToolAccess } from './tool-access.ts';
-import { checkToolInput, parseToolInput, unknownToolMessage, type ToolInputResult, type ToolTable } from './tool-input.ts';
+import { checkGivenInput, checkToolInput, parseToolInput, unknownToolMessage, type ToolInputResult, type ToolTable } from './tool-input.ts';
 import { errorOutcome, toToolOutcome, type ToolOutcome } from './tool-result.ts';
 import type { OpenCall } from './transcript.ts';
 import { abortOutcome, type TurnScope } from './turn-scope.ts';
@@ -74,6 +74,11 @@ export interface PlannedCall {
   readonly prior?: OpenCall | undefined;
 }
 
+/** What is told of a call that was running when the process stopped. */
+export const UNKNOWN_OUTCOME: string =
+  'The process stopped while this call was running, and it is not known whether it took effect. It was not run again: ' +
+  'find out what happened before you repeat it.';
+
 /** Result of a call of a reply that was not whole. */
 export function notExecuted(why: string): CallPlan {
   return { kind: 'settle', outcome: errorOutcome(`This call was not executed: ${why}.`) };
@@ -118,6 +123,11 @@ export async function replanToolCalls(
     const known = prior.held === true ? undefined : input;
     const read = tool && (await readInput(scope, known === undefined ? parseToolInput(tool, inputText) : checkToolInput(tool, known)));
     const seen = { tools: step.tools, call, tool, siblings, read };
+    if (tool === undefined && prior.started === true) {
+      const plan: CallPlan = { kind: 'settle', outcome: errorOutcome(`${UNKNOWN_OUTCOME} The tool does not exist any more.`) };
+      planned.push({ call, tool, input, description: prior.description, plan, held: false, prior });
+      continue;
+    }
     const next = prior.held === true || tool === undefined ? await prepare(scope, step.context, seen) : conclude(seen, read);
     planned.push({ ...next, prior });
   }
@@ -163,19 +173,20 @@ async function prepare(scope: TurnScope, context: HookContext, seen: SeenCall): 
     if (scope.isAborted) break;
     try {
       const asked = hook.prepareToolCall(context, hookCall(seen, current?.input));
-      const decision: PrepareDecision | undefined | void = await scope.settle(asked);
-      if (decision === undefined) continue;
+      const decision: PrepareDecision | undefined | void | null = await scope.settle(asked);
+      if (decision === undefined || decision === null) continue;
       if (decision.action === 'rewrite') {
         if (seen.tool === undefined) continue;
-        current = await readInput(scope, checkToolInput(seen.tool, decision.input));
-        if (!current.ok) return conclude(seen, current);
+        current = await readInput(scope, checkGivenInput(seen.tool, decision.input));
+        // A resume asks the hook again: what the model wrote might do, what the hook made of it does not.
+        if (!current.ok) return { ...conclude(seen, current), held: true };
         continue;
       }
       const plan: CallPlan =
         decision.action === 'same_as'
           ? sharePlan(seen, decision.toolCallId)
           : decision.action === 'block'
-            ? { kind: 'settle', outcome: errorOutcome(decision.reason) }
+            ? { kind: 'settle', outcome: errorOutcome(reasonOf(decision.reason, 'The call was blocked.')) }
             : { kind: 'settle', outcome: toToolOutcome(decision.result, `Hook "${hook.name}"`) };
       return { ...conclude(seen, current), plan, held: plan.kind === 'settle' };
     } catch (error) {
@@ -186,6 +197,11 @@ async function prepare(scope: TurnScope, context: HookContext, seen: SeenCall): 
     }
   }
   return scope.isAborted ? closedByAbort(scope, seen) : conclude(seen, current);
+}
+
+/** A reason as text, whatever a hook without types gave. */
+export function reasonOf(reason: unknown, otherwise: string): string {
+  return typeof reason === 'string' && reason !== '' ? reason : otherwise;
 }
 
 function closedByAbort(scope: TurnScope, { call, tool, read }: SeenCall): PlannedCall {

@@ -7,8 +7,8 @@
  */
 import { messageOf } from './errors.ts';
 import type { RecordedToolResult } from './events.ts';
-import { isRecord, type JsonValue } from './json.ts';
-import { toParts, type ToolResultPart } from './message.ts';
+import { isRecord, toJson } from './json.ts';
+import { isTextOrMedia, type ToolResultPart } from './message.ts';
 
 /** A result, and whether it ends the turn. */
 export interface ToolOutcome {
@@ -41,14 +41,14 @@ export function failureResult(thrown: unknown): RecordedToolResult {
  */
 export function toToolOutcome(returned: unknown, from: string): ToolOutcome {
   if (typeof returned === 'string') return plain([{ type: 'text', text: returned }]);
-  if (isPartList(returned)) return plain(returned);
+  if (isPartList(returned)) return plain(copyParts(returned));
   if (!isRecord(returned) || !(typeof returned['content'] === 'string' || isPartList(returned['content']))) {
     return { result: wrongShape(returned, from), stopTurn: false };
   }
   const { content, isError, display, note, truncated, stopTurn } = returned;
-  const shown = typeof display === 'string' || display === undefined ? display : plainJson(display);
+  const shown = typeof display === 'string' || display === undefined ? display : (toJson(display) ?? '[not JSON]');
   const result: RecordedToolResult = {
-    content: toParts<ToolResultPart>(content),
+    content: typeof content === 'string' ? [{ type: 'text', text: content }] : copyParts(content),
     ...(isError === true && { isError }),
     ...(shown !== undefined && { display: shown }),
     ...(typeof note === 'string' && note !== '' && { note }),
@@ -62,14 +62,16 @@ function plain(content: readonly ToolResultPart[]): ToolOutcome {
 }
 
 function isPartList(value: unknown): value is readonly ToolResultPart[] {
-  return Array.isArray(value) && value.every(isPart);
+  return Array.isArray(value) && value.every(isTextOrMedia);
 }
 
-function isPart(value: unknown): value is ToolResultPart {
-  if (!isRecord(value)) return false;
-  if (value['type'] === 'text') return typeof value['text'] === 'string';
-  if (value['type'] !== 'media' || typeof value['mediaType'] !== 'string') return false;
-  return typeof value['data'] === 'string' || typeof value['url'] === 'string';
+/** The known fields of parts, in a list of our own: a tool that goes on changing what it returned changes no record. */
+function copyParts(parts: readonly ToolResultPart[]): readonly ToolResultPart[] {
+  return parts.map((part): ToolResultPart => {
+    if (part.type === 'text') return { type: 'text', text: part.text };
+    const { mediaType, data, url } = part;
+    return data === undefined ? { type: 'media', mediaType, url } : { type: 'media', mediaType, data };
+  });
 }
 
 /** How much of a wrong return value is shown. */
@@ -77,11 +79,11 @@ const MAX_SHOWN = 2000;
 
 function wrongShape(returned: unknown, from: string): RecordedToolResult {
   if (returned === undefined) {
-    return errorResult(`${from} returned nothing. It ran, so its effects may have happened, but there is no output.`);
+    return errorResult(`${from} returned nothing: its effects may have happened, but there is no output.`);
   }
   const shown = render(returned);
   const cut = shown.length > MAX_SHOWN ? `${shown.slice(0, MAX_SHOWN)}…` : shown;
-  return errorResult(`${from} ran, but returned something that is neither text, parts nor a result: ${cut}`);
+  return errorResult(`${from} returned something that is neither text, parts nor a result: ${cut}`);
 }
 
 function render(value: unknown): string {
@@ -99,16 +101,5 @@ function render(value: unknown): string {
     return text;
   } catch (error) {
     return `a value that cannot be shown (${messageOf(error)})`;
-  }
-}
-
-/** A value as the JSON it will be once written; what JSON cannot hold is left out. */
-function plainJson(value: unknown): JsonValue | undefined {
-  try {
-    const text: string | undefined = JSON.stringify(value);
-    // What JSON.parse gives is JSON.
-    return text === undefined ? undefined : (JSON.parse(text) as JsonValue);
-  } catch {
-    return '[not JSON]';
   }
 }

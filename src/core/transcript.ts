@@ -21,6 +21,7 @@ import {
   type SuspendedCall,
   type ToolCallEvent,
   type TurnBeginEvent,
+  type TurnResumeEvent,
 } from './events.ts';
 import type { JsonObject, JsonValue } from './json.ts';
 import type { AssistantMessage, AssistantPart, Message, ToolCallPart, UserMessage } from './message.ts';
@@ -114,6 +115,8 @@ export interface OpenTurn {
   readonly missingInput: number;
   /** True if the turn waits for decisions. */
   readonly suspended: boolean;
+  /** How often it was resumed. */
+  readonly resumes: number;
   /** Set once a last step was granted after a limit. */
   readonly afterLimit?: AfterLimit | undefined;
   /** Id of the turn's last whole reply, which is the `stepId` of its step. */
@@ -127,7 +130,8 @@ export interface Transcript {
   /**
    * Adds an event and folds it.
    *
-   * @throws {@link index.TurnloopError | TurnloopError} `unsupported_version` for a turn of a newer format.
+   * @throws {@link index.TurnloopError | TurnloopError} `unsupported_version` for a turn of a newer format; `stale_resume`
+   * for a `turn.resume` of a turn that is not open, or was resumed since.
    */
   readonly record: (event: RecordedEvent) => void;
   /** All events, oldest first. */
@@ -150,10 +154,14 @@ export function createTranscript(events: readonly RecordedEvent[] = []): Transcr
   const recorded: RecordedEvent[] = [];
   const fold = new Fold();
   const record = (event: RecordedEvent): void => {
+    if (event.type === 'turn.resume') assertResumable(event, fold.openTurn());
     fold.add(event);
     recorded.push(event);
   };
-  events.forEach(record);
+  for (const event of events) {
+    fold.add(event);
+    recorded.push(event);
+  }
   return {
     record,
     events: recorded,
@@ -161,6 +169,15 @@ export function createTranscript(events: readonly RecordedEvent[] = []): Transcr
     openTurn: () => fold.openTurn(),
     findings: () => fold.allFindings(),
   };
+}
+
+/** Refuses to go on with a turn that is over, or that somebody else has gone on with since: its calls would run twice. */
+function assertResumable(event: TurnResumeEvent, open: OpenTurn | undefined): void {
+  if (open?.turnId === event.turnId && (event.ordinal ?? open.resumes + 1) === open.resumes + 1) return;
+  throw new TurnloopError(
+    'stale_resume',
+    `Turn "${event.turnId}" is over, or was resumed elsewhere since: ask transcript.openTurn() again.`,
+  );
 }
 
 /**
@@ -215,6 +232,8 @@ class StepFold {
   }
 
   addPart(event: ContentPartEvent | ToolCallEvent): void {
+    // A store may hand out an event twice.
+    if (event.stepId !== this.begin.stepId || this.#parts[event.index] !== undefined) return;
     if (event.index === 0) this.reply = event.reply;
     this.#count = event.count;
     this.#received += 1;
@@ -315,6 +334,9 @@ class TurnFold {
   readonly usageByModel = new Map<string, Usage>();
   missingInput: number;
   suspended = false;
+  resumes = 0;
+  /** The last step, if it ended and only a compaction followed. */
+  endedStep: OpenStep | undefined;
   lastReplyId: string | undefined;
   afterLimit: AfterLimit | undefined;
   /** The last step ended with a stop: anything that follows but the end means that the turn went on. */
@@ -329,11 +351,13 @@ class TurnFold {
   goOn(): void {
     if (this.stopped) this.continuations += 1;
     this.stopped = false;
+    this.endedStep = undefined;
   }
 
   open(step: StepFold | undefined): OpenTurn {
     const { turnId, metadata } = this.begin;
     const { afterLimit } = this;
+    const openStep = step?.open() ?? this.endedStep;
     const lastReplyId = step?.isComplete === true ? step.begin.stepId : this.lastReplyId;
     return {
       turnId,
@@ -344,9 +368,10 @@ class TurnFold {
       usageByModel: Array.from(this.usageByModel, ([modelId, usage]) => ({ modelId, usage })),
       missingInput: this.missingInput,
       suspended: this.suspended,
+      resumes: this.resumes,
       ...(afterLimit !== undefined && { afterLimit }),
       ...(lastReplyId !== undefined && { lastReplyId }),
-      ...(step !== undefined && { step: step.open() }),
+      ...(openStep !== undefined && { step: openStep }),
     };
   }
 }
@@ -385,24 +410,24 @@ class Fold {
         this.#step?.addPart(event);
         break;
       case 'tool.start':
-        this.#step?.update(event.toolCallId, (call) => ({
+        this.#stepOf(event)?.update(event.toolCallId, (call) => ({
           ...call,
           started: true,
           ...(event.input !== undefined && { input: event.input, edited: true }),
         }));
         return;
       case 'tool.finished':
-        this.#step?.update(event.toolCallId, (call) => ({
+        this.#stepOf(event)?.update(event.toolCallId, (call) => ({
           ...call,
           result: event.result,
           ...(event.stopTurn === true && { stopTurn: true }),
         }));
         break;
       case 'tool.result':
-        this.#step?.update(event.toolCallId, (call) => ({ ...call, result: call.result ?? event.result, settled: true }));
+        this.#stepOf(event)?.update(event.toolCallId, (call) => ({ ...call, result: call.result ?? event.result, settled: true }));
         break;
       case 'step.end':
-        this.#endStep(event.stopReason);
+        if (this.#stepOf(event) !== undefined) this.#endStep(event.stopReason);
         return;
       case 'compaction':
         this.#compact(event);
@@ -439,7 +464,7 @@ class Fold {
   }
 
   #beginTurn(event: TurnBeginEvent): void {
-    if (!(event.version <= TRANSCRIPT_VERSION)) {
+    if (!(Number.isInteger(event.version) && event.version >= 1 && event.version <= TRANSCRIPT_VERSION)) {
       throw new TurnloopError(
         'unsupported_version',
         `The transcript has version ${String(event.version)}; this turnloop reads up to ${TRANSCRIPT_VERSION}. Update turnloop to read it.`,
@@ -451,12 +476,18 @@ class Fold {
   }
 
   #beginStep(event: StepBeginEvent): void {
+    if (this.#step?.begin.stepId === event.stepId) return;
     this.#sealStep();
     this.#step = new StepFold(event);
     if (this.#turn === undefined) return;
     this.#turn.goOn();
     this.#turn.steps = event.step;
     this.#turn.afterLimit = event.afterLimit;
+  }
+
+  /** The open step, if it is the one that an event belongs to: turns that overlap must not mix. */
+  #stepOf(event: { readonly stepId: string }): StepFold | undefined {
+    return this.#step?.begin.stepId === event.stepId ? this.#step : undefined;
   }
 
   #endStep(stopReason: StepStopReason): void {
@@ -472,7 +503,7 @@ class Fold {
 
   #addMessage(message: UserMessage): void {
     if (this.#turn !== undefined && this.#turn.missingInput > 0) this.#turn.missingInput -= 1;
-    if (this.#step?.ended !== undefined) this.#turn?.goOn();
+    if (this.#step?.ended !== undefined || this.#turn?.endedStep !== undefined) this.#turn?.goOn();
     this.#sealEndedStep();
     const clean = cleanUser(message, this.#report);
     if (clean === undefined) return;
@@ -498,7 +529,10 @@ class Fold {
   }
 
   #resume(decisions: readonly ToolCallDecision[]): void {
-    if (this.#turn !== undefined) this.#turn.suspended = false;
+    if (this.#turn !== undefined) {
+      this.#turn.suspended = false;
+      this.#turn.resumes += 1;
+    }
     if (this.#step !== undefined) this.#step.calls = [...applyDecisions(this.#step.calls, decisions)];
   }
 
@@ -514,6 +548,8 @@ class Fold {
   }
 
   #compact(event: CompactionEvent): void {
+    // It may come from a hook that runs behind the step: the turn is not said to go on.
+    if (this.#step?.ended !== undefined && this.#turn !== undefined) this.#turn.endedStep = this.#step.open();
     this.#sealEndedStep();
     let messages: readonly Message[] = this.#messages;
     for (const edit of event.edits) {
@@ -535,7 +571,7 @@ class Fold {
 const answers = new WeakMap<RecordedToolResult, Map<string, Message>>();
 
 function answer(call: OpenCall): Message {
-  if (call.result === undefined) return missingResultMessage(call.toolCallId, call.name);
+  if (call.result === undefined) return missingResultMessage(call.toolCallId, call.name, call.started);
   // Calls that share a result share the object.
   const known = answers.get(call.result) ?? new Map<string, Message>();
   answers.set(call.result, known);

@@ -4,7 +4,7 @@
  * - The first abort wins, whether it comes from here or from a signal.
  * - Every steered message ends as delivered or undelivered, exactly once.
  */
-import type { UserMessage } from './message.ts';
+import { isUserMessage, userMessage, type UserMessage } from './message.ts';
 
 /** What became of a steered message. */
 export type SteerOutcome = 'delivered' | 'undelivered';
@@ -26,8 +26,12 @@ export interface TurnControl {
    *
    * @returns Whether the turn delivered it; `undelivered` ones are also in `TurnResult.undelivered`.
    */
-  steer(message: UserMessage, options?: SteerOptions): Promise<SteerOutcome>;
-  /** Cancels one call; the others and the turn go on. @returns False if no such call is waiting or running. */
+  steer(message: UserMessage | string, options?: SteerOptions): Promise<SteerOutcome>;
+  /**
+   * Cancels one call; the others and the turn go on. One that the model is still writing does not start.
+   *
+   * @returns False if it is over, or no step is running.
+   */
   cancelToolCall(toolCallId: string): boolean;
 }
 
@@ -116,7 +120,11 @@ export function createTurnControl(): TurnControl {
     stop: () => {
       state.stopRequested = true;
     },
-    steer: (message, options = {}) => state.steer(message, options),
+    steer: (message, options = {}) => {
+      const steered = typeof message === 'string' ? userMessage(message) : message;
+      if (!isUserMessage(steered)) throw new TypeError('steer takes a text or a user message: control.steer("Use tabs.").');
+      return state.steer(steered, options);
+    },
     cancelToolCall: (toolCallId) => state.cancelToolCall(toolCallId),
   };
   states.set(control, state);

@@ -8,17 +8,18 @@
  */
 import { isTurnloopError, messageOf, summarizeError, TurnloopError } from './errors.ts';
 import { TRANSCRIPT_VERSION, type AfterLimit, type SuspendedCall } from './events.ts';
-import type { FinishedStep, HookContext, StepSettings, StopCondition, StopDecision } from './hooks.ts';
+import type { BeforeStepResult, FinishedStep, HookContext, StepSettings, StopCondition, StopDecision, StopRequest } from './hooks.ts';
+import { isRecord } from './json.ts';
 import type { LLM } from './llm.ts';
-import { textOf, userMessage, type AssistantMessage, type Message, type UserMessage } from './message.ts';
+import { isUserMessage, textOf, userMessage, type AssistantMessage, type Message, type UserMessage } from './message.ts';
 import { createRecoveryState, type RecoveryState } from './step-request.ts';
 import type { StepStopReason, TurnStopReason } from './stop-reason.ts';
 import type { AnyTool, ToolCallDecision } from './tool.ts';
 import type { ToolBatch } from './tool-call.ts';
-import { toolTable } from './tool-input.ts';
+import { toolSet } from './tool-input.ts';
 import { applyDecisions, type OpenStep } from './transcript.ts';
 import { createTurnControl, stateOf, type TurnControlState } from './turn-control.ts';
-import { inputOf, type RunTurnOptions, type StepInfo, type TurnResult } from './turn-options.ts';
+import { inputOf, type ResumeOptions, type RunTurnOptions, type StepInfo, type TurnResult } from './turn-options.ts';
 import { createTurnScope, type TurnScope } from './turn-scope.ts';
 import { resumeStep, runStep, stopReasonOf, type StepOptions, type StepOutcome } from './turn-step.ts';
 
@@ -58,9 +59,13 @@ export class TurnLoop {
   /** The step that is open, for the interruption event. */
   #activeStep: number | undefined;
   #batch: ToolBatch | undefined;
+  /** What was asked of the step's calls before they were there. */
+  #early: { skip: boolean; readonly cancelled: Set<string> } = { skip: false, cancelled: new Set() };
   /** Set for the one step that was granted after a limit. */
   #afterLimit: AfterLimit | undefined;
   #limitAsked = false;
+  /** True once the turn's begin, or that it goes on, is recorded. */
+  #isOpen = false;
   /** Settings of the step about to begin. */
   #settings: StepSettings = {};
   /** The model of the last step. */
@@ -95,8 +100,10 @@ export class TurnLoop {
         abort: (reason) => {
           scope.abort('control', reason);
         },
-        skipPendingCalls: () => this.#batch?.skipPendingCalls(),
-        cancelToolCall: (toolCallId) => this.#batch?.cancelToolCall(toolCallId) ?? false,
+        skipPendingCalls: () => {
+          this.#skipPendingCalls();
+        },
+        cancelToolCall: (toolCallId) => this.#cancelToolCall(toolCallId),
       });
       if (scope.isAborted) return this.#result(this.#interrupt(this.#abortEnd()));
       const end = await this.#guarded(() => this.#go());
@@ -104,6 +111,26 @@ export class TurnLoop {
     } finally {
       scope.close();
     }
+  }
+
+  #skipPendingCalls(): void {
+    if (this.#batch !== undefined) this.#batch.skipPendingCalls();
+    else if (this.#activeStep !== undefined) this.#early.skip = true;
+  }
+
+  #cancelToolCall(toolCallId: string): boolean {
+    if (this.#batch !== undefined) return this.#batch.cancelToolCall(toolCallId);
+    if (this.#activeStep === undefined) return false;
+    this.#early.cancelled.add(toolCallId);
+    return true;
+  }
+
+  /** Takes a step's batch of calls, and tells it what was asked before it was there. */
+  #takeBatch(batch: ToolBatch | undefined): void {
+    this.#batch = batch;
+    if (batch === undefined) return;
+    for (const toolCallId of this.#early.cancelled) batch.cancelToolCall(toolCallId);
+    if (this.#early.skip) batch.skipPendingCalls();
   }
 
   /** Turns whatever stops the loop's own code into an end. */
@@ -118,8 +145,7 @@ export class TurnLoop {
   }
 
   async #go(): Promise<End> {
-    await this.#open();
-    let after = await this.#resumeOpenStep();
+    let after = this.#options.resume === undefined ? await this.#begin() : await this.#resume(this.#options.resume);
     for (;;) {
       if (after !== 'next') {
         const end = 'end' in after ? after.end : await this.#continueOrEnd(after.stopped);
@@ -131,18 +157,12 @@ export class TurnLoop {
     }
   }
 
-  /** Records how the turn starts, or that it goes on. */
-  async #open(): Promise<void> {
-    const { resume } = this.#options;
+  async #begin(): Promise<AfterStep> {
     const input = inputOf(this.#options.input);
-    if (resume === undefined) {
-      await this.#scope.record({ type: 'turn.begin', version: TRANSCRIPT_VERSION, inputCount: input.length });
-      for (const message of input) await this.#recordMessage(message);
-      return;
-    }
-    await this.#scope.record({ type: 'turn.resume', decisions: resume.decisions ?? [] });
-    const { missingInput } = resume.turn;
-    for (const message of missingInput > 0 ? input.slice(-missingInput) : []) await this.#recordMessage(message);
+    await this.#scope.record({ type: 'turn.begin', version: TRANSCRIPT_VERSION, inputCount: input.length });
+    this.#isOpen = true;
+    for (const message of input) await this.#recordMessage(message);
+    return 'next';
   }
 
   async #recordMessage(given: UserMessage, afterLimit?: AfterLimit): Promise<void> {
@@ -150,44 +170,48 @@ export class TurnLoop {
     await this.#scope.record({ type: 'message', message, ...(afterLimit !== undefined && { afterLimit }) });
   }
 
-  /** Finishes the step that the turn to resume stood in. */
-  async #resumeOpenStep(): Promise<AfterStep> {
-    const { resume } = this.#options;
-    if (resume === undefined) return 'next';
-    this.#message = await this.#recordedReply(resume.turn.lastReplyId);
-    const open = resume.turn.step;
+  /**
+   * Goes on with an open turn. What a step needs is asked for before anything is recorded: if it cannot be had, the turn
+   * stays as it is and can be resumed again.
+   */
+  async #resume({ turn, decisions = [] }: ResumeOptions): Promise<AfterStep> {
+    const { step: open, missingInput } = turn;
+    const mustFinish = open !== undefined && isFinishable(open);
+    const setUp = mustFinish ? await this.#setUp(open.step) : undefined;
+    const messages = await this.#history();
+    await this.#scope.record({ type: 'turn.resume', decisions, ordinal: turn.resumes + 1 });
+    this.#isOpen = true;
+    const input = missingInput > 0 ? inputOf(this.#options.input).slice(-missingInput) : [];
+    for (const message of input) await this.#recordMessage(message);
+    const reply = messages.findLast((one) => one.id === turn.lastReplyId);
+    this.#message = reply?.role === 'assistant' ? reply : undefined;
     if (open === undefined) return 'next';
     if (open.ended !== undefined) {
       // Nobody knows whether the hooks were asked before the process stopped: they are asked again.
       const stopper = open.calls.find((call) => call.stopTurn === true);
       return this.#afterFinished(finishedStep(open, open.ended, this.#message), { stoppedBy: stopper?.name, limit: undefined });
     }
-    if (open.reply === undefined) {
+    if (open.reply?.interrupted !== undefined) return { end: interruptedEnd(open.reply.interrupted) };
+    if (setUp === undefined) {
       // Nothing of its reply counts: the step is asked again, under its own number.
       this.#next = open.step;
       return 'next';
     }
-    if (open.reply.interrupted !== undefined) return { end: interruptedEnd(open.reply.interrupted) };
     this.#activeStep = open.step;
-    this.#reportUnmatched(open, resume.decisions ?? []);
-    const step = { ...open, calls: applyDecisions(open.calls, resume.decisions ?? []) };
-    const { llm, tools } = await this.#setUp(open.step);
-    const options = this.#stepOptions({ step: open.step, llm, tools, messages: await this.#history() });
-    return this.#afterStep(await resumeStep(this.#scope, step, options));
+    this.#reportUnmatched(open, decisions);
+    const step = { ...open, calls: applyDecisions(open.calls, decisions) };
+    return this.#afterStep(await resumeStep(this.#scope, step, this.#stepOptions({ step: open.step, ...setUp, messages })));
   }
 
   /** A decision that speaks of no pending call changes nothing; whoever made it should know. */
   #reportUnmatched(open: OpenStep, decisions: readonly ToolCallDecision[]): void {
-    const known = new Set(open.calls.flatMap((call) => [call.toolCallId, ...(call.suspended?.pending ?? []).map((one) => one.toolCallId)]));
+    const suspended = open.calls.filter((call) => call.suspended !== undefined);
+    const known = new Set(
+      suspended.flatMap((call) => [call.toolCallId, ...(call.suspended?.pending ?? []).map((one) => one.toolCallId)]),
+    );
     for (const { toolCallId } of decisions) {
       if (!known.has(toolCallId)) this.#scope.notify({ name: 'decision.unmatched', data: { toolCallId } });
     }
-  }
-
-  async #recordedReply(stepId: string | undefined): Promise<AssistantMessage | undefined> {
-    if (stepId === undefined) return undefined;
-    const message = (await this.#history()).findLast((one) => one.id === stepId);
-    return message?.role === 'assistant' ? message : undefined;
   }
 
   /** Everything that comes before a step is opened; an end if it is not to be. */
@@ -207,6 +231,8 @@ export class TurnLoop {
     if (scope.hooks.length > 0) {
       const blocked = await this.#askBeforeStep();
       if (blocked !== undefined) return blocked;
+      // Hooks may take their time: what was said meanwhile does not miss the request.
+      await this.#drainSteering();
     }
     return scope.isAborted ? this.#abortEnd() : undefined;
   }
@@ -218,14 +244,14 @@ export class TurnLoop {
       if (hook.beforeStep === undefined) continue;
       try {
         const context = await this.#hookContext(step);
-        const asked = await scope.settle(hook.beforeStep(context));
+        const asked: BeforeStepResult | undefined | void | null = await scope.settle(hook.beforeStep(context));
         if (scope.isAborted) return this.#abortEnd();
-        if (asked === undefined) continue;
+        if (asked === undefined || asked === null) continue;
         const { block, ...settings } = asked;
         if (block !== undefined) {
           return { stopReason: block.stopReason ?? 'stopped', stoppedBy: hook.name, stopMessage: block.reason };
         }
-        this.#settings = { ...this.#settings, ...settings };
+        this.#settings = withSettings(this.#settings, settings);
       } catch (error) {
         if (scope.isAborted) throw error;
         scope.hookFailed(hook, 'beforeStep', error);
@@ -246,7 +272,8 @@ export class TurnLoop {
     try {
       const model = typeof llm === 'function' ? await scope.settle(llm(this.#info(step))) : llm;
       const list = typeof tools === 'function' ? await scope.settle(tools(this.#info(step))) : tools;
-      toolTable(list);
+      toolSet(list);
+      if (!isRecord(model)) throw new TypeError('"llm" gave no model');
       this.#llm = model;
       return { llm: model, tools: list };
     } catch (error) {
@@ -273,6 +300,7 @@ export class TurnLoop {
     this.#steps = step;
     this.#next = step + 1;
     this.#activeStep = step;
+    this.#early = { skip: false, cancelled: new Set() };
     return runStep(this.#scope, this.#stepOptions({ step, llm, tools, messages, settings }));
   }
 
@@ -286,7 +314,7 @@ export class TurnLoop {
         return this.#checkConditions(true);
       },
       onBatch: (batch) => {
-        this.#batch = batch;
+        this.#takeBatch(batch);
       },
     };
   }
@@ -341,8 +369,8 @@ export class TurnLoop {
     for (const hook of scope.hooks) {
       if (hook.afterStep === undefined || scope.isAborted) continue;
       try {
-        const stop = await scope.settle(hook.afterStep(await this.#hookContext(this.#steps), finished));
-        if (stop !== undefined) {
+        const stop: StopRequest | undefined | void | null = await scope.settle(hook.afterStep(await this.#hookContext(this.#steps), finished));
+        if (stop !== undefined && stop !== null) {
           end ??= { stopReason: stop.stopReason ?? 'stopped', stoppedBy: hook.name, stopMessage: stop.reason };
         }
       } catch (error) {
@@ -369,8 +397,13 @@ export class TurnLoop {
     };
     for (const condition of this.#conditions) {
       if (afterReply && condition.afterReply !== true) continue;
-      const decision = condition(state);
-      if (decision !== undefined) return decision;
+      try {
+        const decision = condition(state);
+        if (isRecord(decision)) return decision;
+      } catch (error) {
+        // A limit that cannot be asked must not let money through.
+        return { stopReason: 'fatal_error', name: condition.name, reason: `A stop condition failed: ${messageOf(error)}` };
+      }
     }
     return undefined;
   }
@@ -395,14 +428,11 @@ export class TurnLoop {
     if (this.#control.stopRequested) return end;
     const limitEnd = this.#limitEnd();
     if (limitEnd !== undefined) return limitEnd.end;
-    const isWhole = stopReason !== 'filtered' && stopReason !== 'paused';
-    if (isWhole && this.#control.hasSteering) {
-      this.#continuations += 1;
-      return undefined;
-    }
+    if (this.#goOnSteered(stopReason)) return undefined;
     const goOn = await this.#askToContinue(end.stopReason, false);
     if (this.#scope.isAborted) return this.#abortEnd();
-    if (this.#control.stopRequested || goOn === undefined) return end;
+    if (this.#control.stopRequested) return end;
+    if (goOn === undefined) return this.#goOnSteered(stopReason) ? undefined : end;
     if (this.#continuations >= MAX_CONTINUATIONS) {
       this.#scope.notify({ name: 'continuations.exhausted', data: { continuations: MAX_CONTINUATIONS } });
       return end;
@@ -413,11 +443,20 @@ export class TurnLoop {
     return undefined;
   }
 
+  /** Steering that waits when the model is done opens another step. */
+  #goOnSteered(stopReason: StepStopReason): boolean {
+    const isWhole = stopReason !== 'filtered' && stopReason !== 'paused';
+    if (!isWhole || !this.#control.hasSteering) return false;
+    this.#continuations += 1;
+    return true;
+  }
+
   /** A limit was reached: the hooks may grant one last step, without tools. */
   async #continueAfterLimit(limit: StopDecision): Promise<End | undefined> {
     const { stopReason, name, reason } = limit;
-    const end: End = { stopReason, stoppedBy: name, stopMessage: reason };
-    if (this.#limitAsked || this.#control.stopRequested || this.#scope.isAborted) return end;
+    const error = stopReason === 'fatal_error' ? new TurnloopError('hook_failed', reason ?? `Condition "${name}" failed.`) : undefined;
+    const end: End = { stopReason, stoppedBy: name, stopMessage: reason, error };
+    if (error !== undefined || this.#limitAsked || this.#control.stopRequested || this.#scope.isAborted) return end;
     this.#limitAsked = true;
     const goOn = await this.#askToContinue(stopReason, true);
     if (goOn === undefined || this.#scope.isAborted) return this.#scope.isAborted ? this.#abortEnd() : end;
@@ -434,7 +473,8 @@ export class TurnLoop {
         const stop = { stopReason, limit, continuations: this.#continuations };
         const answer = await scope.settle(hook.shouldContinueAfterStop(await this.#hookContext(this.#steps), stop));
         if (answer === true) return userMessage(CONTINUE_REMINDER, { origin: 'reminder' });
-        if (typeof answer === 'object') return answer;
+        if (isUserMessage(answer)) return answer;
+        if (isRecord(answer)) throw new TypeError('it returned something that is neither a user message nor a boolean');
       } catch (error) {
         scope.hookFailed(hook, 'shouldContinueAfterStop', error);
       }
@@ -446,21 +486,23 @@ export class TurnLoop {
     const { abortCause, signal } = this.#scope;
     if (abortCause === 'deadline') return { stopReason: 'deadline' };
     const reason: unknown = signal.reason;
-    return isTurnloopError(reason) ? { stopReason: 'aborted', stopMessage: reason.message } : { stopReason: 'aborted' };
+    const isSaid = typeof reason === 'string' || reason instanceof Error;
+    return isSaid ? { stopReason: 'aborted', stopMessage: messageOf(reason) } : { stopReason: 'aborted' };
   }
 
   /** Records the end, or the suspension. */
   async #conclude(end: End): Promise<End> {
     const scope = this.#scope;
-    if (scope.recorderError !== undefined) return this.#interrupt(end);
+    // A turn that could not be gone on with stands as it was.
+    if (scope.recorderError !== undefined || !this.#isOpen) return this.#interrupt(end);
     try {
       if (end.suspended !== undefined) {
-        await scope.record({ type: 'turn.suspend', calls: end.suspended });
+        await scope.recordLast({ type: 'turn.suspend', calls: end.suspended });
         return end;
       }
       this.#interrupt(end);
       const { stopReason, stoppedBy, stopMessage, error } = end;
-      await scope.record({
+      await scope.recordLast({
         type: 'turn.end',
         stopReason,
         ...(stoppedBy !== undefined && { stoppedBy }),
@@ -528,6 +570,17 @@ function finishedStep(open: OpenStep, stopReason: StepStopReason, reply: Assista
     result === undefined ? [] : [{ toolCallId, name, inputText, input, result }],
   );
   return { stopReason, usage: open.usage, message, results };
+}
+
+/** True if a step's reply is recorded whole and its calls may still have to run. */
+function isFinishable(open: OpenStep): boolean {
+  return open.ended === undefined && open.reply !== undefined && open.reply.interrupted === undefined;
+}
+
+/** Settings over settings: one that is undefined says nothing. */
+function withSettings(base: StepSettings, over: StepSettings): StepSettings {
+  const { toolChoice = base.toolChoice, responseSchema = base.responseSchema, maxOutputTokens = base.maxOutputTokens } = over;
+  return { toolChoice, responseSchema, maxOutputTokens };
 }
 
 /** The end of a turn whose process stopped between keeping a reply that was cut off and recording why. */

@@ -6,11 +6,11 @@ import type { DispatchEvent } from './events.ts';
 import type { Hook, Recovery, StepSettings, StopCondition } from './hooks.ts';
 import { isRecord, type JsonObject } from './json.ts';
 import type { LLM } from './llm.ts';
-import { userMessage, type AssistantMessage, type Message, type UserMessage } from './message.ts';
+import { isUserMessage, userMessage, type AssistantMessage, type Message, type UserMessage } from './message.ts';
 import type { Runtime } from './runtime.ts';
 import type { TurnStopReason } from './stop-reason.ts';
 import type { AnyTool, PendingCall, ToolCallDecision } from './tool.ts';
-import { toolTable } from './tool-input.ts';
+import { toolSet } from './tool-input.ts';
 import type { OpenTurn } from './transcript.ts';
 import type { TurnControl } from './turn-control.ts';
 import type { Usage } from './usage.ts';
@@ -41,7 +41,12 @@ export interface RunTurnOptions {
   readonly buildMessages: () => readonly Message[] | Promise<readonly Message[]>;
   /** Takes every event: `createEventDispatcher({ record, emit })`, or any function. Awaited for recorded events. */
   readonly dispatchEvent: DispatchEvent;
-  /** What starts the turn; recorded after `turn.begin`. @defaultValue none: the turn goes on from the history */
+  /**
+   * What starts the turn; recorded after `turn.begin`. With `resume` only what the stopped turn had not yet recorded of it
+   * counts, so that the same input may be passed again.
+   *
+   * @defaultValue none: the turn goes on from the history
+   */
   readonly input?: string | UserMessage | readonly UserMessage[] | undefined;
   /** Tools; a function is asked anew before each step. @defaultValue none */
   readonly tools?: readonly AnyTool[] | ((info: StepInfo) => readonly AnyTool[] | Promise<readonly AnyTool[]>) | undefined;
@@ -115,11 +120,18 @@ export function assertOptions(options: RunTurnOptions): void {
   for (const name of ['buildMessages', 'dispatchEvent'] as const) {
     if (typeof given[name] !== 'function') throw new TypeError(`"${name}" is not a function. A call looks like ${CORRECT_CALL}.`);
   }
-  if (tools !== undefined && typeof tools !== 'function') toolTable(tools);
+  if (tools !== undefined && typeof tools !== 'function') toolSet(tools);
   assertInput(given.input);
+  assertHooks(given.hooks);
+  assertList(given.recoveries, (one) => typeof readMember(one, 'apply') === 'function', 'recoveries: [strictHistory()]');
+  if (typeof given.stopWhen !== 'function') assertList(given.stopWhen, (one) => typeof one === 'function', 'stopWhen: maxSteps(25)');
+  if (given.signal !== undefined && typeof readMember(given.signal, 'aborted') !== 'boolean') {
+    throw new TypeError('"signal" is not an AbortSignal. Use signal: controller.signal.');
+  }
   assertNumber('graceMs', graceMs, 0);
-  assertNumber('deadlineMs', deadlineMs, 0);
+  assertNumber('deadlineMs', deadlineMs, 1);
   assertNumber('maxParallelTools', maxParallelTools, 1);
+  assertResume(given.resume);
   const missing = options.resume?.turn.missingInput ?? 0;
   if (missing > 0 && inputOf(options.input).length < missing) {
     throw new TypeError(
@@ -132,19 +144,70 @@ export function assertOptions(options: RunTurnOptions): void {
 const CORRECT_CALL = 'runTurn({ llm, buildMessages: transcript.buildMessages, dispatchEvent, input: "Hello" })';
 
 function readMember(value: unknown, name: string): unknown {
+  // Classes and class instances are records too.
   return isRecord(value) ? value[name] : undefined;
+}
+
+function assertList(list: unknown, isValid: (one: unknown) => boolean, example: string): void {
+  if (list === undefined || (Array.isArray(list) && list.every(isValid))) return;
+  throw new TypeError(`"${example.split(':')[0] ?? ''}" is not a list of what it takes. Use ${example}.`);
+}
+
+const HOOK_POINTS = [
+  'beforeStep',
+  'prepareToolCall',
+  'authorizeToolCall',
+  'finalizeToolResult',
+  'finalizeProgress',
+  'afterStep',
+  'shouldContinueAfterStop',
+] as const satisfies readonly (keyof Hook)[];
+
+/** A guard that is never asked, because its name is misspelt, is worse than none. */
+function assertHooks(hooks: unknown): void {
+  const isHook = (hook: unknown): boolean => {
+    if (!isRecord(hook) || typeof hook['name'] !== 'string') return false;
+    const hasPoint = HOOK_POINTS.some((point) => typeof hook[point] === 'function');
+    return hasPoint || !Object.values(hook).some((member) => typeof member === 'function');
+  };
+  if (hooks === undefined || (Array.isArray(hooks) && hooks.every(isHook))) return;
+  throw new TypeError(`"hooks" is not a list of hooks. A hook has a name and at least one of ${HOOK_POINTS.join(', ')}.`);
+}
+
+const ACTIONS: readonly ToolCallDecision['action'][] = ['allow', 'deny', 'edit', 'answer'];
+
+function assertResume(resume: unknown): void {
+  if (resume === undefined) return;
+  if (!isRecord(readMember(resume, 'turn'))) {
+    throw new TypeError('"resume" has no turn. Use resume: { turn: transcript.openTurn(), decisions: [] }.');
+  }
+  const decisions: unknown = readMember(resume, 'decisions') ?? [];
+  if (!Array.isArray(decisions)) throw new TypeError('"resume.decisions" is not a list.');
+  const decided = new Set<unknown>();
+  for (const [index, decision] of decisions.entries()) {
+    const toolCallId = readMember(decision, 'toolCallId');
+    const action = readMember(decision, 'action');
+    if (typeof toolCallId !== 'string' || !ACTIONS.some((known) => known === action)) {
+      throw new TypeError(`resume.decisions[${index}] is not { toolCallId, action } with an action of ${ACTIONS.join(', ')}.`);
+    }
+    if (decided.has(toolCallId)) throw new TypeError(`resume.decisions has two decisions about call "${toolCallId}".`);
+    decided.add(toolCallId);
+  }
 }
 
 function assertInput(input: unknown): void {
   if (input === undefined || typeof input === 'string') return;
   const messages: readonly unknown[] = Array.isArray(input) ? input : [input];
-  const isValid = messages.every((message) => readMember(message, 'role') === 'user' && Array.isArray(readMember(message, 'content')));
-  if (!isValid) throw new TypeError('"input" is not a text, a user message or a list of them. Use input: "Hello" or [userMessage("Hello")].');
+  if (messages.every(isUserMessage)) return;
+  throw new TypeError(
+    '"input" is not a text, a user message or a list of them. Use input: "Hello" or input: [userMessage("Hello")]; a message has ' +
+      'role "user" and a content list of text and media parts.',
+  );
 }
 
-function assertNumber(name: string, value: number | undefined, least: number): void {
-  if (value === undefined || value >= least) return;
-  throw new TypeError(`"${name}" is ${value}; it must be a number of at least ${least}.`);
+function assertNumber(name: string, value: unknown, least: number): void {
+  if (value === undefined || (typeof value === 'number' && value >= least)) return;
+  throw new TypeError(`"${name}" is ${typeof value === 'number' ? value : JSON.stringify(value)}; it must be a number of at least ${least}.`);
 }
 
 /** The input as messages. */

@@ -99,6 +99,7 @@ export class TurnScope {
   readonly #stages = { work: new Stage(), review: new Stage(), records: new Stage() };
   readonly #cleanups: (() => void)[] = [];
   #recordTail: Promise<void> | undefined;
+  #sealed = false;
   #closed = false;
 
   constructor(options: TurnScopeOptions) {
@@ -220,6 +221,17 @@ export class TurnScope {
    * the first that failed.
    */
   record(event: Unstamped<RecordedEvent>): Promise<void> | undefined {
+    if (this.#sealed) throw new TurnloopError('turn_over', 'The turn is over: nothing more of it is recorded.');
+    return this.#enqueue(event);
+  }
+
+  /** Records the event that ends or suspends the turn: behind it nothing more is recorded. */
+  recordLast(event: Unstamped<RecordedEvent>): Promise<void> | undefined {
+    this.#sealed = true;
+    return this.#enqueue(event);
+  }
+
+  #enqueue(event: Unstamped<RecordedEvent>): Promise<void> | undefined {
     if (this.#recordTail !== undefined) return this.#follow(this.#recordTail.then(() => this.#write(event)));
     const written = this.#write(event);
     return written === undefined ? undefined : this.#follow(written);
@@ -301,6 +313,7 @@ export class TurnScope {
     about: { readonly modelId: string; readonly purpose: UsagePurpose; readonly step?: number; readonly stepId?: string },
   ): Promise<void> | undefined {
     const usage = toUsage(spent);
+    if (this.#sealed) return undefined;
     this.usage = addUsage(this.usage, usage);
     this.usageByModel.set(about.modelId, addUsage(this.usageByModel.get(about.modelId) ?? NO_USAGE, usage));
     return this.record({ type: 'usage', ...about, usage });

@@ -16,7 +16,7 @@ import { createRecoveryState, sendRequest, type RecoveryState } from './step-req
 import { isCompleteReply, type StepStopReason, type TurnStopReason } from './stop-reason.ts';
 import type { AnyTool } from './tool.ts';
 import { createToolBatch, type ToolBatch } from './tool-call.ts';
-import { toolTable } from './tool-input.ts';
+import { toolSet } from './tool-input.ts';
 import { notExecuted, planToolCalls, replanToolCalls, type PlannedCall, type ToolStep } from './tool-plan.ts';
 import type { OpenCall, OpenStep } from './transcript.ts';
 import type { TurnScope, Unstamped } from './turn-scope.ts';
@@ -123,7 +123,7 @@ export async function resumeStep(scope: TurnScope, open: OpenStep, options: Step
 }
 
 function toolStepOf(scope: TurnScope, stepId: string, { step, llm, tools }: StepOptions): ToolStep {
-  return { step, stepId, llm, tools: toolTable(tools), context: scope.hookContext(step, llm) };
+  return { step, stepId, llm, tools: toolSet(tools).table, context: scope.hookContext(step, llm) };
 }
 
 function buildRequest(scope: TurnScope, view: ReplyView, options: StepOptions & { readonly stepId: string }): LLMRequest {
@@ -132,7 +132,7 @@ function buildRequest(scope: TurnScope, view: ReplyView, options: StepOptions & 
   return {
     systemPrompt: llm.systemPrompt,
     messages,
-    tools,
+    tools: toolSet(tools).list,
     signal: scope.signal,
     ...(toolChoice !== undefined && { toolChoice }),
     ...(responseSchema !== undefined && { responseSchema }),
@@ -338,8 +338,8 @@ async function runCalls({ scope, toolStep, reply, planned, limit, onBatch }: Rec
   const { step, stepId } = toolStep;
   const { modelId, responseId, stopReason, rawStopReason, usage, timing } = reply;
   const raw: AssistantMessage = { role: 'assistant', id: stepId, content: reply.parts, source: replyInfo(reply).source };
-  // The same reply as in the history; one that is left out there, being empty, is told of all the same.
-  const message = cleanAssistant(raw, () => undefined) ?? raw;
+  // The same reply as in the history; one that is left out there, since nothing is in it, is empty here.
+  const message = cleanAssistant(raw, () => undefined) ?? { ...raw, content: [] };
   let results: FinishedStep['results'] = [];
   let stoppedBy: string | undefined;
   if (planned.length > 0) {

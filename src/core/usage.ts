@@ -30,9 +30,10 @@ export const NO_USAGE: Usage = Object.freeze({
 /**
  * Makes a whole usage record of a partial one: counters that are missing, negative or not finite become 0.
  *
- * @param counters - What is known.
+ * @param counters - What is known; undefined for nothing.
  */
-export function toUsage(counters: Partial<Usage>): Usage {
+export function toUsage(counters: Partial<Usage> | undefined): Usage {
+  if (counters === undefined) return NO_USAGE;
   return {
     inputTokens: count(counters.inputTokens),
     cacheReadTokens: count(counters.cacheReadTokens),
