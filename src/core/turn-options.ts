@@ -129,7 +129,7 @@ export function assertOptions(options: RunTurnOptions): void {
     throw new TypeError('"signal" is not an AbortSignal. Use signal: controller.signal.');
   }
   assertNumber('graceMs', graceMs, 0);
-  assertNumber('deadlineMs', deadlineMs, 1);
+  assertNumber('deadlineMs', deadlineMs, 0);
   assertNumber('maxParallelTools', maxParallelTools, 1);
   assertResume(given.resume);
   const missing = options.resume?.turn.missingInput ?? 0;
