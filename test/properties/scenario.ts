@@ -449,7 +449,7 @@ export function scenarios(limits: ScenarioLimits = {}): fc.Arbitrary<Scenario> {
       llm: sources(limits),
       toolList: sources(limits),
       history: sources(limits),
-      deadlineMs: calm ? fc.constant(undefined) : rarely(fc.constantFrom(1, 2, 10, 40), 4),
+      deadlineMs: calm ? fc.constant(undefined) : rarely(fc.constantFrom(0, 1, 10, 40), 4),
       graceMs: fc.constantFrom(0, 1, 4, 100),
       maxParallelTools: fc.constantFrom(1, 2, 8),
     }),
