@@ -24,7 +24,8 @@ export class ReplyView {
   readonly #about: ViewedStep;
   #attempt = 1;
   #callIds: string[] = [];
-  #text: { readonly type: 'text'; text: string }[] = [];
+  /** Texts of the attempt, each in the pieces it came in. */
+  #texts: string[][] = [];
   /** Fragments that follow each other join; anything in between starts a new part. */
   #lastWasText = false;
   #startedAt: number;
@@ -63,9 +64,9 @@ export class ReplyView {
   };
 
   #keep(text: string): void {
-    const last = this.#text.at(-1);
-    if (this.#lastWasText && last !== undefined) last.text += text;
-    else this.#text.push({ type: 'text', text });
+    const last = this.#texts.at(-1);
+    if (this.#lastWasText && last !== undefined) last.push(text);
+    else this.#texts.push([text]);
     this.#lastWasText = true;
   }
 
@@ -76,7 +77,7 @@ export class ReplyView {
 
   /** The text so far, in parts. */
   get text(): readonly PartialReplyPart[] {
-    return this.#text;
+    return this.#texts.map((pieces) => ({ type: 'text', text: pieces.join('') }));
   }
 
   /** Time of the attempt that is under way. */
@@ -103,7 +104,7 @@ export class ReplyView {
     });
     this.#attempt += 1;
     this.#callIds = [];
-    this.#text = [];
+    this.#texts = [];
     this.#lastWasText = false;
     this.#startedAt = this.#scope.runtime.now();
     this.#firstAt = undefined;

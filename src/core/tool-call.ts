@@ -230,9 +230,11 @@ class Batch implements ToolBatch, CallBatch {
     this.#checkpoint(run);
     if (prior?.suspended !== undefined) return this.#suspend(run, prior.suspended);
     if (prior?.started === true && replayOf(tool) === 'never') return errorOutcome(UNKNOWN_OUTCOME);
-    const answered = await this.#authorize(run, tool);
-    if (answered !== undefined) return answered;
-    this.#checkpoint(run);
+    if (prior !== undefined || this.scope.hasHook('authorizeToolCall')) {
+      const answered = await this.#authorize(run, tool);
+      if (answered !== undefined) return answered;
+      this.#checkpoint(run);
+    }
     run.state = 'waiting';
     await this.#idle<undefined>(run, (wake) => {
       run.ticket?.ready(() => {
@@ -405,7 +407,8 @@ class Batch implements ToolBatch, CallBatch {
   /** The hooks' last look, then the records. */
   async #finish(run: CallRun, outcome: ToolOutcome): Promise<void> {
     run.state = 'finishing';
-    await this.#conclude(run, await this.#finalize(run, outcome));
+    const isLookedAt = this.scope.hasHook('finalizeToolResult');
+    await this.#conclude(run, isLookedAt ? await this.#finalize(run, outcome) : outcome);
   }
 
   async #conclude(run: CallRun, { result, stopTurn }: ToolOutcome): Promise<void> {

@@ -98,7 +98,8 @@ export async function planToolCalls(
   for (const call of calls) {
     const tool = step.tools.get(call.name);
     const read = tool === undefined ? undefined : await readInput(scope, parseToolInput(tool, call.inputText));
-    planned.push(await prepare(scope, step.context, { tools: step.tools, call, tool, siblings, read }));
+    const seen = { tools: step.tools, call, tool, siblings, read };
+    planned.push(mustPrepare(scope) ? await prepare(scope, step.context, seen) : conclude(seen, read));
   }
   return planned;
 }
@@ -132,6 +133,11 @@ export async function replanToolCalls(
     planned.push({ ...next, prior });
   }
   return planned;
+}
+
+/** False if nothing but the call itself decides what becomes of it. */
+function mustPrepare(scope: TurnScope): boolean {
+  return scope.isAborted || scope.hasHook('prepareToolCall');
 }
 
 /** Waits for a schema library; after an abort the call is closed whatever becomes of its arguments. */
@@ -219,18 +225,18 @@ function sharePlan(seen: SeenCall, toolCallId: string): CallPlan {
 /** What a call that no hook held comes to: the tool says what it would do and what it touches. */
 function conclude(seen: SeenCall, read: ToolInputResult | undefined): PlannedCall {
   const { call, tool, tools } = seen;
-  const base = { call, tool, input: read?.input, description: undefined, held: false };
-  if (tool === undefined || read === undefined) {
-    const text = unknownToolMessage(call.name, tools);
-    return { ...base, plan: { kind: 'settle', outcome: errorOutcome(text) } };
-  }
-  if (!read.ok) return { ...base, plan: { kind: 'settle', outcome: errorOutcome(read.message) } };
+  const settled = (text: string): PlannedCall => {
+    const plan: CallPlan = { kind: 'settle', outcome: errorOutcome(text) };
+    return { call, tool, input: read?.input, description: undefined, held: false, plan };
+  };
+  if (tool === undefined || read === undefined) return settled(unknownToolMessage(call.name, tools));
+  if (!read.ok) return settled(read.message);
   try {
     const { description, accesses } = resolveCall(tool, read.parsed);
-    return { ...base, description, plan: { kind: 'run', parsed: read.parsed, accesses } };
+    const plan: CallPlan = { kind: 'run', parsed: read.parsed, accesses };
+    return { call, tool, input: read.input, description, held: false, plan };
   } catch (error) {
-    const outcome = errorOutcome(`The call was not run: the tool could not say what it does: ${messageOf(error)}`);
-    return { ...base, plan: { kind: 'settle', outcome } };
+    return settled(`The call was not run: the tool could not say what it does: ${messageOf(error)}`);
   }
 }
 

@@ -62,8 +62,12 @@ class Claim {
 
 /** Claims in batch order, taken from the front. Out-of-order insertion is rare: only changed accesses do it. */
 class ClaimList {
-  #claims: Claim[] = [];
+  #claims: Claim[];
   #head = 0;
+
+  constructor(first: Claim) {
+    this.#claims = [first];
+  }
 
   get first(): Claim | undefined {
     return this.#claims[this.#head];
@@ -88,8 +92,13 @@ class ClaimList {
 }
 
 class Lane {
-  readonly #claims = new ClaimList();
-  readonly #watchers = new ClaimList();
+  readonly #claims: ClaimList;
+  #watchers: ClaimList | undefined;
+
+  constructor(first: Claim) {
+    this.#claims = new ClaimList(first);
+    first.lanes.push(this);
+  }
 
   enter(claim: Claim): void {
     this.#claims.insert(claim);
@@ -99,15 +108,18 @@ class Lane {
   watch(claim: Claim): void {
     if (this.#firstOrder() >= claim.order) return;
     claim.blockers += 1;
-    this.#watchers.insert(claim);
+    if (this.#watchers === undefined) this.#watchers = new ClaimList(claim);
+    else this.#watchers.insert(claim);
   }
 
   /** Some claim of this lane is over: frees the watchers that no claim stands before any more. */
   settle(): void {
+    const watchers = this.#watchers;
+    if (watchers === undefined) return;
     const first = this.#firstOrder();
-    for (let watcher = this.#watchers.first; watcher !== undefined; watcher = this.#watchers.first) {
+    for (let watcher = watchers.first; watcher !== undefined; watcher = watchers.first) {
       if (watcher.active && watcher.order > first) return;
-      this.#watchers.shift();
+      watchers.shift();
       watcher.unblock();
     }
   }
@@ -128,11 +140,11 @@ class LanePair {
   #any: Lane | undefined;
 
   enter(claim: Claim, mode: ToolAccess['mode']): void {
-    this.#any ??= new Lane();
-    this.#any.enter(claim);
+    if (this.#any === undefined) this.#any = new Lane(claim);
+    else this.#any.enter(claim);
     if (mode === 'read') return;
-    this.#writes ??= new Lane();
-    this.#writes.enter(claim);
+    if (this.#writes === undefined) this.#writes = new Lane(claim);
+    else this.#writes.enter(claim);
   }
 
   watch(claim: Claim, mode: ToolAccess['mode']): void {
@@ -148,12 +160,11 @@ class Place {
   readonly here = new LanePair();
   /** Accesses of this place or of any below it. */
   readonly within = new LanePair();
-  readonly #children = new Map<string, Place>();
+  #children: Map<string, Place> | undefined;
 
   child(name: string): Place {
-    const known = this.#children.get(name);
-    if (known !== undefined) return known;
-    const place = new Place();
+    this.#children ??= new Map<string, Place>();
+    const place = this.#children.get(name) ?? new Place();
     this.#children.set(name, place);
     return place;
   }

@@ -306,7 +306,6 @@ export class TurnLoop {
 
   #stepOptions(own: Pick<StepOptions, 'step' | 'llm' | 'tools' | 'messages' | 'settings'>): StepOptions {
     return {
-      ...own,
       recoveries: this.#recoveries,
       afterLimit: this.#afterLimit,
       checkReply: (modelId) => {
@@ -316,6 +315,7 @@ export class TurnLoop {
       onBatch: (batch) => {
         this.#takeBatch(batch);
       },
+      ...own,
     };
   }
 

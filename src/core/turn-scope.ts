@@ -324,6 +324,11 @@ export class TurnScope {
     this.emit({ type: 'notice', name: notice.name, data: notice.data });
   }
 
+  /** True if any hook has this point: most turns have none for most. */
+  hasHook(point: keyof Hook): boolean {
+    return this.hooks.some((hook) => hook[point] !== undefined);
+  }
+
   /** Reports a failed hook. */
   hookFailed(hook: Hook, point: string, error: unknown): void {
     this.notify({ name: 'hook.failed', data: { hook: hook.name, point, message: messageOf(error) } });

@@ -94,7 +94,7 @@ export async function runStep(scope: TurnScope, options: StepOptions): Promise<S
   const view = new ReplyView(scope, { step, stepId, llm });
   let response: LLMResponse;
   try {
-    const request = buildRequest(scope, view, { ...options, stepId });
+    const request = buildRequest(scope, view, { stepId, ...options });
     response = await sendRequest({ scope, view, hooks: toolStep.context, recoveries }, request);
   } catch (error) {
     return giveUp(scope, toolStep, { view, error: toLLMError(error) });
