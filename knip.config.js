@@ -3,7 +3,7 @@ import { DOORS } from './scripts/doors.js';
 
 /** @type {import('knip').KnipConfig} */
 export default {
-  entry: [...DOORS.map((door) => door.source), 'examples/*.ts', 'examples/*/{index,main}.ts'],
+  entry: [...DOORS.map((door) => door.source), 'examples/*/{index,main}.ts', 'examples/readme/*.ts'],
   project: [
     '{src,scripts,test,bench,examples}/**/*.{js,ts}',
     '!examples/coding-agent/demo/workspace/**',

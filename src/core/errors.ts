@@ -6,7 +6,6 @@
  * - A tool's own failure is a result, not one of these; misuse of the library is a `TypeError`.
  */
 import type { AssistantPart, ThinkingPart, MediaPart, ProviderPart, TextPart } from './message.ts';
-import type { JsonValue } from './json.ts';
 import type { TurnStopReason } from './stop-reason.ts';
 import type { Usage } from './usage.ts';
 
@@ -232,9 +231,4 @@ export function partialReply(parts: readonly (AssistantPart | PartialReplyPart)[
     if (part.type === 'thinking') return part.signature !== undefined || part.redactedData !== undefined;
     return part.type !== 'text' || part.text.trim() !== '';
   });
-}
-
-/** A thrown value as plain JSON for a recorded event; undefined stays away. */
-export function errorJson(error: unknown): JsonValue {
-  return { ...summarizeError(error) };
 }

@@ -269,6 +269,6 @@ export function isUserMessage(value: unknown): value is UserMessage {
 }
 
 /** The parts of a content that may be given as bare text. */
-export function toParts<Part>(content: string | readonly Part[]): readonly (Part | TextPart)[] {
+function toParts<Part>(content: string | readonly Part[]): readonly (Part | TextPart)[] {
   return typeof content === 'string' ? [{ type: 'text', text: content }] : content;
 }

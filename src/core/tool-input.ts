@@ -194,7 +194,7 @@ export function checkToolInput(tool: AnyTool, input: JsonValue): Promise<ToolInp
 }
 
 /** What is told of an argument text that could not be read: the text itself, up to a length. */
-export function echo(inputText: string): string {
+function echo(inputText: string): string {
   const cut = inputText.length > MAX_ECHO ? `${inputText.slice(0, MAX_ECHO)}… (${inputText.length} characters in all)` : inputText;
   return `The arguments were: ${cut}`;
 }

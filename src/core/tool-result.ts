@@ -19,7 +19,7 @@ export interface ToolOutcome {
 }
 
 /** An error result with this text. */
-export function errorResult(text: string): RecordedToolResult {
+function errorResult(text: string): RecordedToolResult {
   return { content: [{ type: 'text', text }], isError: true };
 }
 

@@ -49,9 +49,9 @@ export interface TurnScopeOptions {
 }
 
 /** Grace of an aborted turn, in milliseconds. */
-export const DEFAULT_GRACE_MS = 2000;
+const DEFAULT_GRACE_MS = 2000;
 /** Tool calls at once. */
-export const DEFAULT_MAX_PARALLEL_TOOLS = 8;
+const DEFAULT_MAX_PARALLEL_TOOLS = 8;
 /** When the stages of the grace end, as shares of it: each has time left that the one before cannot use up. */
 const STAGE_ENDS = { work: 0.75, review: 0.875, records: 1 } as const;
 
@@ -449,7 +449,7 @@ class Stage {
 const GRACE_OVER = 'The turn was aborted and its grace is over.';
 
 /** What a call is told that a person cancelled, with its turn or alone. */
-export const CANCELLED =
+const CANCELLED =
   'The user cancelled this call on purpose. That is not a fault: do not repeat it unless the user asks, and wait for the user.';
 
 /** What a call that the turn's abort caught is told. */

@@ -7,6 +7,7 @@
 import pLimit from 'p-limit';
 import { decorateLLM, type LLM } from '../core/llm.ts';
 import type { Tool } from '../core/tool.ts';
+import { assertLLM, assertTool } from './assert.ts';
 
 /**
  * A number of places that model requests and tool calls share, in the order in which they came.
@@ -42,7 +43,7 @@ export interface ConcurrencyLimit {
  * @example
  * ```ts
  * const limit = createConcurrencyLimit(4);
- * const llm = withRetry(limit.llm(openaiChat({ modelId: 'gpt-5' })));
+ * const llm = withRetry(limit.llm(openAIChat({ model: 'gpt-5-mini', apiKey: process.env.OPENAI_API_KEY })));
  * ```
  */
 export function createConcurrencyLimit(max: number): ConcurrencyLimit {
@@ -100,9 +101,14 @@ export function createConcurrencyLimit(max: number): ConcurrencyLimit {
     get waiting() {
       return waiting;
     },
-    llm: (llm) => decorateLLM(llm, (request) => run(request.signal, () => llm.chat(request))),
-    tool: (tool) =>
-      withExecute(tool, (input, context) => run(context.signal, () => tool.execute(input, context))),
+    llm: (llm) => {
+      assertLLM(llm, { taker: 'limit.llm', example: "limit.llm(openAIChat({ model: 'gpt-5-mini' }))" });
+      return decorateLLM(llm, (request) => run(request.signal, () => llm.chat(request)));
+    },
+    tool: (tool) => {
+      assertTool(tool, { taker: 'limit.tool', example: 'tools: [limit.tool(search)]' });
+      return withExecute(tool, (input, context) => run(context.signal, () => tool.execute(input, context)));
+    },
   };
 }
 

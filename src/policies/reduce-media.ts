@@ -19,11 +19,14 @@ import type { Recovery, RecoveryContext } from '../core/hooks.ts';
 import type { LLMErrorKind } from '../core/errors.ts';
 import type { LLMRequest } from '../core/llm.ts';
 import type { MediaPart, Message, MessagePart, TextPart } from '../core/message.ts';
+import { assertOptions } from './assert.ts';
 
 /** Enough to compare a picture with the one before. */
 const DEFAULT_KEEP_NEWEST = 2;
 /** About what a picture of a megapixel costs. */
 const MEDIA_TOKENS = 1_500;
+
+const OPTIONS: Readonly<Record<keyof ReduceMediaOptions, true>> = { keepNewest: true, note: true, lasting: true };
 
 /** Options of {@link reduceMedia}. */
 export interface ReduceMediaOptions {
@@ -53,7 +56,7 @@ export interface ReduceMediaOptions {
  *
  * They hold for the media there were when the request failed: later ones are shown.
  *
- * @throws TypeError if `keepNewest` is not a whole number of at least 0.
+ * @throws TypeError if `keepNewest` is not a whole number of at least 0, and for an option that does not exist.
  *
  * @example
  * ```ts
@@ -61,6 +64,7 @@ export interface ReduceMediaOptions {
  * ```
  */
 export function reduceMedia(options: ReduceMediaOptions = {}): readonly [older: Recovery, all: Recovery] {
+  assertOptions(options, OPTIONS, { taker: 'reduceMedia', example: 'recoveries: [...reduceMedia({ keepNewest: 2 })]' });
   const { keepNewest = DEFAULT_KEEP_NEWEST, note = defaultNote, lasting = true } = options;
   if (!Number.isSafeInteger(keepNewest) || keepNewest < 0) {
     throw new TypeError(

@@ -12,6 +12,7 @@
 import { type LLMError, toLLMError } from '../core/errors.ts';
 import { attemptChat, decorateLLM, type LLM, type LLMRequest, type LLMResponse } from '../core/llm.ts';
 import { sleep, systemRuntime } from '../core/runtime.ts';
+import { assertLLM, assertOptions } from './assert.ts';
 
 /** Nine waits, three minutes in all at most: long enough for an overloaded provider, short enough for a person. */
 const DEFAULT_MAX_ATTEMPTS = 10;
@@ -22,6 +23,16 @@ const DEFAULT_MAX_RETRY_AFTER_MS = 60_000;
 const JITTER = 0.25;
 /** Largest exponent for which a power of two is finite: a delay of 0 must stay 0 and not become `0 * Infinity`. */
 const MAX_EXPONENT = 1_023;
+
+const ARGUMENT = { taker: 'withRetry', example: "withRetry(openAIChat({ model: 'gpt-5-mini' }), { maxAttempts: 5 })" };
+const OPTIONS: Readonly<Record<keyof RetryOptions, true>> = {
+  maxAttempts: true,
+  baseDelayMs: true,
+  maxDelayMs: true,
+  maxRetryAfterMs: true,
+  mode: true,
+  shouldRetry: true,
+};
 
 /** A failed attempt, as `shouldRetry` sees it. */
 export interface RetryCandidate {
@@ -77,20 +88,27 @@ export interface RetryOptions extends RetryDelayOptions {
  * @param llm - The model to ask.
  * @param options - Attempts, delays, and what to retry.
  * @returns A model that rejects with what the last attempt threw, or with `signal.reason` if aborted while waiting.
- * @throws TypeError for a limit or delay that makes no sense.
+ * @throws TypeError without a model, and for an option that does not exist or makes no sense.
  *
  * @example
  * ```ts
- * const llm = withRetry(openaiChat({ modelId: 'gpt-5' }), { maxAttempts: 5 });
+ * const llm = withRetry(openAIChat({ model: 'gpt-5-mini', apiKey: process.env.OPENAI_API_KEY }), { maxAttempts: 5 });
  * ```
  */
 export function withRetry(llm: LLM, options: RetryOptions = {}): LLM {
+  assertLLM(llm, ARGUMENT);
+  assertOptions(options, OPTIONS, ARGUMENT);
   const maxAttempts = options.maxAttempts ?? DEFAULT_MAX_ATTEMPTS;
   if (maxAttempts !== Infinity) assertWhole('maxAttempts', maxAttempts, 1);
   assertDelay('baseDelayMs', options.baseDelayMs ?? 0);
   assertDelay('maxDelayMs', options.maxDelayMs ?? 0);
   const maxRetryAfterMs = options.maxRetryAfterMs ?? DEFAULT_MAX_RETRY_AFTER_MS;
   if (maxRetryAfterMs !== Infinity) assertDelay('maxRetryAfterMs', maxRetryAfterMs);
+
+  assertMode(options.mode);
+  if (options.shouldRetry !== undefined && typeof options.shouldRetry !== 'function') {
+    throw new TypeError('withRetry: `shouldRetry` must be a function. For example: withRetry(llm, { shouldRetry: ({ error }) => error.retryable }).');
+  }
 
   const isWorthRetrying = (failed: RetryCandidate, signal: AbortSignal): boolean => {
     if (signal.aborted || failed.attempt >= maxAttempts) return false;
@@ -178,4 +196,9 @@ function assertDelay(name: string, value: number): void {
   throw new TypeError(
     `withRetry: \`${name}\` must be a number of milliseconds of at least 0, not ${value}. For example: withRetry(llm, { ${name}: 1000 }).`,
   );
+}
+
+function assertMode(mode: unknown): void {
+  if (mode === undefined || mode === 'always' || mode === 'beforeFirstDelta') return;
+  throw new TypeError("withRetry: `mode` must be 'always' or 'beforeFirstDelta'. For example: withRetry(llm, { mode: 'beforeFirstDelta' }).");
 }

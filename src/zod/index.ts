@@ -4,7 +4,7 @@
  * @module
  */
 import { type $ZodType, toJSONSchema } from 'zod/v4/core';
-import type { JsonSchema } from '../core/json.ts';
+import { isRecord, type JsonSchema } from '../core/json.ts';
 import { defineTool as defineCoreTool, type StandardIssue, type StandardSchema, type Tool, type ToolOptions } from '../core/tool.ts';
 
 /** What {@link defineTool} takes. */
@@ -27,7 +27,8 @@ export interface ZodToolOptions<Output> extends Omit<ToolOptions<Output>, 'input
  *
  * The JSON Schema shown to the model is of what goes in (`io: 'input'`, draft 2020-12), made once, here.
  *
- * @throws TypeError for a schema of the v3 API, or one that is not of an object, without an `inputSchema`.
+ * @throws TypeError for what is not a schema, such as a JSON Schema; and without an `inputSchema`, for a schema of the v3
+ * API, or one that is not of an object.
  *
  * @example
  * ```ts
@@ -41,8 +42,31 @@ export interface ZodToolOptions<Output> extends Omit<ToolOptions<Output>, 'input
  * ```
  */
 export function defineTool<Output>(options: ZodToolOptions<Output>): Tool<Output> {
+  assertSchema(options);
   const { input, inputSchema = inputSchemaOf(input, options.name) } = options;
   return defineCoreTool({ ...options, inputSchema, input: withUnionIssues(input) });
+}
+
+/** Callers without types come here too. */
+function assertSchema(options: unknown): void {
+  if (!isRecord(options)) throw new TypeError(`defineTool of turnloop/zod needs the tool: ${CORRECT_CALL}.`);
+  const { name, input } = options;
+  if ((isRecord(input) || typeof input === 'function') && '~standard' in input) return;
+  const tool = typeof name === 'string' ? `tool "${name}"` : 'the tool';
+  throw new TypeError(`The \`input\` of ${tool} ${inputProblem(input)}. For example: ${CORRECT_CALL}.`);
+}
+
+const CORRECT_CALL =
+  "defineTool({ name: 'weather', description: 'Current weather of a city.', input: z.object({ city: z.string() }), execute: async ({ city }) => `18 °C in ${city}` })";
+
+function inputProblem(input: unknown): string {
+  if (input === undefined) return 'is missing: it is the zod schema of the arguments';
+  if (!isRecord(input)) return `is not a zod schema, but a value of type ${typeof input}`;
+  const values = Object.values(input);
+  if (values.length > 0 && values.every((value) => isRecord(value) && '~standard' in value)) {
+    return 'is the fields of a zod schema: put z.object( … ) around them';
+  }
+  return "is not a zod schema. A JSON Schema goes to the defineTool of 'turnloop'";
 }
 
 function inputSchemaOf(schema: StandardSchema, name: string): JsonSchema {

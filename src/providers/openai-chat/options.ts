@@ -1,5 +1,5 @@
 /** Options of `openAIChat`, checked and with their defaults filled in. */
-import type { JsonObject, JsonValue } from '../../core/json.ts';
+import { isRecord, type JsonObject, type JsonValue } from '../../core/json.ts';
 import type { LLMCapabilities } from '../../core/llm.ts';
 import type { ErrorPattern } from '../shared/error-patterns.ts';
 import type { RequestTimeouts } from '../shared/http.ts';
@@ -75,6 +75,31 @@ export interface OpenAIChatConfig {
   readonly fixedFields: JsonObject;
 }
 
+const CORRECT_CALL = "openAIChat({ model: 'gpt-4.1-mini', apiKey: process.env.OPENAI_API_KEY })";
+
+const OPTIONS: Readonly<Record<keyof OpenAIChatOptions, true>> = {
+  model: true,
+  apiKey: true,
+  baseUrl: true,
+  systemPrompt: true,
+  provider: true,
+  headers: true,
+  body: true,
+  fetch: true,
+  temperature: true,
+  maxOutputTokens: true,
+  maxTokensField: true,
+  thinkingEffort: true,
+  thinkingHistory: true,
+  thinkingField: true,
+  stream: true,
+  timeouts: true,
+  capabilities: true,
+  idFormat: true,
+  errorPatterns: true,
+};
+const TIMEOUTS: Readonly<Record<keyof RequestTimeouts, true>> = { connectMs: true, firstTokenMs: true, betweenTokensMs: true };
+
 const DEFAULT_BASE_URL = 'https://api.openai.com/v1';
 const PATH = '/chat/completions';
 const DEFAULT_CONNECT_MS = 30_000;
@@ -92,10 +117,13 @@ const PRIVATE_HOST = /^(?:localhost|127\.|10\.|192\.168\.|172\.(?:1[6-9]|2\d|3[0
  */
 export function resolveOptions(options: OpenAIChatOptions): OpenAIChatConfig {
   // Callers without types come here too.
-  const { model } = options as Partial<OpenAIChatOptions>;
-  if (typeof model !== 'string' || model === '') {
-    throw new TypeError("openAIChat needs `model`: openAIChat({ model: 'gpt-4.1-mini', apiKey: process.env.OPENAI_API_KEY })");
-  }
+  const given: unknown = options;
+  assertNames(isRecord(given) ? given : {}, OPTIONS, '');
+  const model = isRecord(given) ? given['model'] : undefined;
+  if (typeof model !== 'string' || model === '') throw new TypeError(`openAIChat needs \`model\`: ${CORRECT_CALL}`);
+  const timeouts: unknown = options.timeouts ?? {};
+  if (!isRecord(timeouts)) throw new TypeError(`openAIChat: \`timeouts\` is not an object. It takes ${namesOf(TIMEOUTS, 'timeouts.')}.`);
+  assertNames(timeouts, TIMEOUTS, 'timeouts.');
   const url = chatUrl(options.baseUrl ?? DEFAULT_BASE_URL);
   const isStreamed = options.stream ?? true;
   return {
@@ -108,6 +136,19 @@ export function resolveOptions(options: OpenAIChatOptions): OpenAIChatConfig {
     idRules: usesNineCharacters(options, url) ? NINE_CHARACTER_IDS : COMMON_IDS,
     fixedFields: fixedFields(options, isStreamed),
   };
+}
+
+/** An option that is misspelt would be ignored: the request would go elsewhere, or wait for ever. */
+function assertNames(given: Readonly<Record<string, unknown>>, known: Readonly<Record<string, true>>, path: string): void {
+  const unknown = Object.keys(given).find((name) => !Object.hasOwn(known, name));
+  if (unknown === undefined) return;
+  const meant = Object.keys(known).find((name) => name.toLowerCase() === unknown.toLowerCase());
+  const hint = meant === undefined ? '' : ` Did you mean \`${path}${meant}\`?`;
+  throw new TypeError(`openAIChat has no option \`${path}${unknown}\`.${hint} It takes ${namesOf(known, path)}: ${CORRECT_CALL}`);
+}
+
+function namesOf(known: Readonly<Record<string, true>>, path: string): string {
+  return Object.keys(known).map((name) => path + name).join(', ');
 }
 
 function chatUrl(baseUrl: string): URL {
