@@ -218,6 +218,13 @@ describe('createConcurrencyLimit', () => {
     expect(make).toThrow('createConcurrencyLimit(4)');
   });
 
+  it('refuses what is not a model or a tool and shows a correct call', () => {
+    const limit = createConcurrencyLimit(1);
+
+    expect(() => void Reflect.apply(limit.llm, limit, [])).toThrow(/limit\.llm needs an LLM.*not undefined\..*limit\.llm\(openAIChat/);
+    expect(() => void Reflect.apply(limit.tool, limit, [[]])).toThrow(/limit\.tool needs a tool.*not a list\..*limit\.tool\(search\)/);
+  });
+
   it('C10 limits the requests of several turns together', async () => {
     const limit = createConcurrencyLimit(2);
     let running = 0;

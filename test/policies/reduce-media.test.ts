@@ -297,4 +297,15 @@ describe('reduceMedia', () => {
     expect(make).toThrow(TypeError);
     expect(make).toThrow('recoveries: [...reduceMedia({ keepNewest: 2 })]');
   });
+
+  it.each([
+    [2, 'reduceMedia: the options are not an object, but 2.'],
+    [[], 'reduceMedia: the options are not an object, but a list.'],
+    [{ keep: 2 }, 'reduceMedia has no option `keep`; it takes keepNewest, note, lasting.'],
+  ])('refuses the options %j, says why and shows a correct call', (options, message) => {
+    const make = (): unknown => Reflect.apply(reduceMedia, undefined, [options]);
+
+    expect(make).toThrow(TypeError);
+    expect(make).toThrow(`${message} For example: recoveries: [...reduceMedia({ keepNewest: 2 })].`);
+  });
 });

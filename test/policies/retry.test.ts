@@ -529,6 +529,22 @@ describe('withRetry', () => {
     expect(make).toThrow(TypeError);
     expect(make).toThrow(call);
   });
+
+  it.each<[string, unknown[], string]>([
+    ['no model', [], 'withRetry needs an LLM, which has a chat function, not undefined.'],
+    ['the name of a model', ['gpt-5-mini'], 'withRetry needs an LLM, which has a chat function, not a value of type string.'],
+    ['a number of attempts', [scriptedLLM([]), 3], 'withRetry: the options are not an object, but 3.'],
+    ['null', [scriptedLLM([]), null], 'withRetry: the options are not an object, but null.'],
+    ['an unknown option', [scriptedLLM([]), { retries: 3 }], 'withRetry has no option `retries`; it takes maxAttempts, baseDelayMs,'],
+    ['an unknown mode', [scriptedLLM([]), { mode: 'never' }], "withRetry: `mode` must be 'always' or 'beforeFirstDelta'."],
+    ['a shouldRetry that is no function', [scriptedLLM([]), { shouldRetry: true }], 'withRetry: `shouldRetry` must be a function.'],
+  ])('refuses %s, says why and shows a correct call', (_name, given, message) => {
+    const make = (): unknown => Reflect.apply(withRetry, undefined, given);
+
+    expect(make).toThrow(TypeError);
+    expect(make).toThrow(message);
+    expect(make).toThrow(/For example: withRetry\((openAIChat\(\{ model|llm, \{)/);
+  });
 });
 
 describe('retryDelayMs', () => {

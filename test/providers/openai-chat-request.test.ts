@@ -115,6 +115,12 @@ describe('a request', () => {
     [{ model: '' }, /needs `model`/],
     [{ model: 'm', baseUrl: 'localhost:8080' }, /`baseUrl`/],
     [{ model: 'm', baseUrl: 'https://user:pass@h/v1' }, /`baseUrl`/],
+    [undefined, /needs `model`.*openAIChat\(\{ model/],
+    ['gpt-5-mini', /needs `model`.*openAIChat\(\{ model/],
+    [{ model: 'm', baseURL: 'http://h/v1' }, /no option `baseURL`\. Did you mean `baseUrl`\? It takes model, apiKey, .*openAIChat\(\{ model/],
+    [{ modelId: 'm' }, /no option `modelId`\. It takes model, /],
+    [{ model: 'm', timeouts: { connectMS: 1 } }, /no option `timeouts\.connectMS`\. Did you mean `timeouts\.connectMs`\? It takes timeouts\.connectMs, /],
+    [{ model: 'm', timeouts: 1000 }, /`timeouts` is not an object.*timeouts\.connectMs/],
   ])('refuses options %j', (options, message) => {
     expect(() => openAIChat(options as OpenAIChatOptions)).toThrow(TypeError);
     expect(() => openAIChat(options as OpenAIChatOptions)).toThrow(message);

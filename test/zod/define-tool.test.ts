@@ -90,6 +90,21 @@ describe('defineTool', () => {
       expect(define).toThrow(/tool "weather" is not of an object.*z\.object/);
     });
 
+    it.each<[string, unknown[], RegExp]>([
+      ['no tool', [], /^defineTool of turnloop\/zod needs the tool: defineTool\(\{ name/],
+      ['no schema', [weather], /`input` of tool "weather" is missing/],
+      ['no name and no schema', [{}], /`input` of the tool is missing/],
+      ['a JSON Schema', [{ ...weather, input: { type: 'object', properties: {} } }], /tool "weather" is not a zod schema\. A JSON Schema goes to the defineTool of 'turnloop'/],
+      ['the fields of a schema', [{ ...weather, input: { city: z.string() } }], /tool "weather" is the fields of a zod schema: put z\.object\( … \) around/],
+      ['a text', [{ ...weather, input: 'city' }], /tool "weather" is not a zod schema, but a value of type string/],
+    ])('BR-029 refuses %s, says why and shows a correct call', (_name, given, message) => {
+      const define = (): unknown => Reflect.apply(defineTool, undefined, given);
+
+      expect(define).toThrow(TypeError);
+      expect(define).toThrow(message);
+      expect(define).toThrow(/defineTool\(\{ name: 'weather', .*input: z\.object/);
+    });
+
     it('allows types without a JSON Schema and tells nothing about them', () => {
       const input = z.object({ since: z.date().optional(), city: z.string().transform((city) => city.length) });
 
