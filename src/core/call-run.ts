@@ -76,6 +76,12 @@ export class CallRun {
     return this.state === 'starting' || this.state === 'running' || this.state === 'finishing' || this.state === 'finished';
   }
 
+  /** True if its tool ran before: it suspended, or the process stopped. */
+  get hasRun(): boolean {
+    const { prior } = this.planned;
+    return this.suspended?.state !== undefined || prior?.resumed !== undefined || prior?.started === true;
+  }
+
   /** Ends the call before it is done: what it waits for now is waited for no more. */
   end(outcome: ToolOutcome): void {
     this.ended ??= outcome;

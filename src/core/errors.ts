@@ -6,6 +6,7 @@
  * - A tool's own failure is a result, not one of these; misuse of the library is a `TypeError`.
  */
 import type { AssistantPart, ThinkingPart, MediaPart, ProviderPart, TextPart } from './message.ts';
+import { isRecord } from './json.ts';
 import type { TurnStopReason } from './stop-reason.ts';
 import type { Usage } from './usage.ts';
 
@@ -226,9 +227,16 @@ export function isUserCancel(reason: unknown): boolean {
 
 /** The parts of a reply that may be kept of one that was cut off: no calls, no thinking that lost its signature. */
 export function partialReply(parts: readonly (AssistantPart | PartialReplyPart)[]): readonly PartialReplyPart[] {
-  return parts.filter((part): part is PartialReplyPart => {
-    if (part.type === 'tool_call') return false;
-    if (part.type === 'thinking') return part.signature !== undefined || part.redactedData !== undefined;
-    return part.type !== 'text' || part.text.trim() !== '';
-  });
+  // Adapters without types give anything: what is no part is left out, so that the failure itself is what is told.
+  const given: unknown = parts;
+  return Array.isArray(given) ? given.filter(isKept) : [];
+}
+
+function isKept(part: unknown): part is PartialReplyPart {
+  if (!isRecord(part)) return false;
+  if (part['type'] === 'text') return typeof part['text'] === 'string' && part['text'].trim() !== '';
+  if (part['type'] === 'thinking') {
+    return typeof part['text'] === 'string' && (part['signature'] !== undefined || part['redactedData'] !== undefined);
+  }
+  return part['type'] === 'media' || part['type'] === 'provider';
 }

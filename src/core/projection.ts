@@ -20,6 +20,7 @@ export type FindingKind =
   | 'empty_message_dropped'
   | 'blank_text_dropped'
   | 'void_reply_dropped'
+  | 'part_misplaced'
   | 'edit_not_applied'
   | 'leading_message_dropped'
   | 'assistants_merged'

@@ -6,7 +6,7 @@
  * - A failed attempt leaves no trace but its usage: `step.retrying` takes back what it streamed.
  * - Nothing grows with the length of the reply but the text itself.
  */
-import { summarizeError, type LLMError, type PartialReplyPart } from './errors.ts';
+import { summarizeError, toLLMError, type LLMError, type PartialReplyPart } from './errors.ts';
 import type { FailedAttempt, LLM, LLMDelta, LLMTiming } from './llm.ts';
 import type { TurnScope } from './turn-scope.ts';
 
@@ -28,6 +28,8 @@ export class ReplyView {
   #texts: string[][] = [];
   /** Fragments that follow each other join; anything in between starts a new part. */
   #lastWasText = false;
+  /** Failures whose tokens are recorded. */
+  readonly #counted = new WeakSet<LLMError>();
   #startedAt: number;
   #firstAt: number | undefined;
 
@@ -88,7 +90,8 @@ export class ReplyView {
 
   /** An attempt failed and another follows: says so, and starts anew. */
   async retry(failed: FailedAttempt, recovery?: string): Promise<void> {
-    const { error, delayMs, maxAttempts } = failed;
+    const { delayMs, maxAttempts } = failed;
+    const error = toLLMError(failed.error);
     const { step, stepId, llm } = this.#about;
     await this.recordFailedUsage(error);
     this.#scope.emit({
@@ -112,7 +115,9 @@ export class ReplyView {
 
   /** Records what a failed attempt cost, where the provider told. */
   async recordFailedUsage(error: LLMError): Promise<void> {
-    if (error.usage === undefined) return;
+    // Whoever reports a failure and then throws it has spent its tokens once.
+    if (error.usage === undefined || this.#counted.has(error)) return;
+    this.#counted.add(error);
     const { step, stepId, llm } = this.#about;
     await this.#scope.recordUsage(error.usage, { modelId: llm.modelId, purpose: 'attempt', step, stepId });
   }

@@ -7,7 +7,7 @@
  */
 import { LLMError, summarizeError, toLLMError } from './errors.ts';
 import type { HookContext, Recovery, RecoveryContext } from './hooks.ts';
-import { isRecord } from './json.ts';
+import { isRecord, toJson } from './json.ts';
 import { attemptChat, type LLM, type LLMRequest, type LLMResponse, type ReplyPart } from './llm.ts';
 import { isTextOrMedia } from './message.ts';
 import type { ReplyView } from './reply-view.ts';
@@ -174,7 +174,8 @@ function partProblem(part: unknown): string | undefined {
     case 'media':
       return isTextOrMedia(part) ? undefined : 'is media without mediaType, or without data or url';
     case 'provider':
-      return typeof part['provider'] === 'string' ? undefined : 'is a provider part without "provider"';
+      if (typeof part['provider'] !== 'string') return 'is a provider part without "provider"';
+      return toJson(part['data']) === undefined ? 'is a provider part whose data is not JSON' : undefined;
     default:
       return `has the unknown type ${shown(part['type'])}`;
   }

@@ -149,7 +149,7 @@ class Batch implements ToolBatch, CallBatch {
       if (error instanceof Interrupted) return error.outcome;
       if (this.scope.recorderError !== undefined) throw error;
       run.ended ??= this.scope.isAborted
-        ? abortOutcome(this.scope, run.hasStarted)
+        ? abortOutcome(this.scope, run.hasStarted || run.hasRun)
         : errorOutcome(`The call failed: ${messageOf(error)}`);
       return run.ended;
     } finally {
@@ -499,11 +499,11 @@ class Batch implements ToolBatch, CallBatch {
 
   #stop(by: CallRun): void {
     this.#stoppedBy ??= by;
-    for (const run of this.#runs) if (run.index > by.index && !run.hasStarted) run.end(stopOutcome(by));
+    for (const run of this.#runs) if (run.index > by.index && !run.hasStarted) run.end(run.hasRun ? SKIPPED_AFTER_RUN : stopOutcome(by));
   }
 
   skipPendingCalls(): void {
-    for (const run of this.#runs) if (!run.hasStarted) run.end(errorOutcome(STEERED));
+    for (const run of this.#runs) if (!run.hasStarted) run.end(run.hasRun ? SKIPPED_AFTER_RUN : errorOutcome(STEERED));
   }
 
   cancelToolCall(toolCallId: string): boolean {
@@ -526,7 +526,7 @@ class Batch implements ToolBatch, CallBatch {
     for (const run of this.#runs) {
       run.abort(this.scope.signal.reason);
       // A tool that runs gets its share of the grace.
-      if (run.state !== 'running') run.end(abortOutcome(this.scope, run.suspended?.state !== undefined));
+      if (run.state !== 'running') run.end(abortOutcome(this.scope, run.hasRun));
     }
   }
 
@@ -581,6 +581,11 @@ function hookKey(hooks: readonly Hook[], index: number): string {
   const before = hooks.slice(0, index).filter((hook) => hook.name === name).length;
   return before === 0 ? name : `${name}#${before + 1}`;
 }
+
+/** What a call is told that had run, suspended, and is not gone on with. */
+const SKIPPED_AFTER_RUN: ToolOutcome = errorOutcome(
+  'Skipped: this call had started and waited for a decision. It is not gone on with: its effects may have happened in part.',
+);
 
 /** Carries the outcome of a call that is not to go on. */
 class Interrupted extends Error {

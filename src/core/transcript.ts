@@ -8,7 +8,7 @@
  * - F3 Messages keep their identity: what was handed out once is handed out again.
  * - F4 The events are never changed.
  */
-import { TurnloopError } from './errors.ts';
+import { isTurnloopError, messageOf, TurnloopError } from './errors.ts';
 import {
   TRANSCRIPT_VERSION,
   type AfterLimit,
@@ -151,7 +151,8 @@ export interface Transcript {
  * Makes a transcript.
  *
  * @param events - Events recorded before, oldest first.
- * @throws {@link index.TurnloopError | TurnloopError} `unsupported_version` if they are of a newer format.
+ * @throws {@link index.TurnloopError | TurnloopError} `unsupported_version` if they are of a newer format, `broken_event` if
+ * one lacks what its type has.
  */
 export function createTranscript(events: readonly RecordedEvent[] = []): Transcript {
   const recorded: RecordedEvent[] = [];
@@ -161,8 +162,12 @@ export function createTranscript(events: readonly RecordedEvent[] = []): Transcr
     fold.add(event);
     recorded.push(event);
   };
-  for (const event of events) {
-    fold.add(event);
+  for (const [index, event] of events.entries()) {
+    try {
+      fold.add(event);
+    } catch (error) {
+      throw isTurnloopError(error) ? error : brokenEvent(index, error);
+    }
     recorded.push(event);
   }
   return {
@@ -172,6 +177,10 @@ export function createTranscript(events: readonly RecordedEvent[] = []): Transcr
     openTurn: () => fold.openTurn(),
     findings: () => fold.allFindings(),
   };
+}
+
+function brokenEvent(index: number, cause: unknown): TurnloopError {
+  return new TurnloopError('broken_event', `events[${index}] is not a whole event: ${messageOf(cause)}`, { cause });
 }
 
 /** Refuses to go on with a turn that is over, or that somebody else has gone on with since: its calls would run twice. */
@@ -239,7 +248,7 @@ class StepFold {
 
   addPart(event: ContentPartEvent | ToolCallEvent): void {
     // A store may hand out an event twice.
-    if (event.stepId !== this.begin.stepId || this.#parts[event.index] !== undefined) return;
+    if (this.#parts[event.index] !== undefined) return;
     if (event.index === 0) this.reply = event.reply;
     this.#count = event.count;
     this.#received += 1;
@@ -413,11 +422,12 @@ class Fold {
         return;
       case 'content.part':
       case 'tool.call':
-        this.#step?.addPart(event);
+        if (this.#stepOf(event) === undefined) this.#report({ kind: 'part_misplaced', messageId: event.stepId });
+        else this.#step?.addPart(event);
         break;
       case 'tool.start':
         this.#startCall(event);
-        return;
+        break;
       case 'tool.finished':
       case 'tool.result':
         this.#finishCall(event);
@@ -430,10 +440,10 @@ class Fold {
         break;
       case 'turn.suspend':
         this.#suspend(event.calls);
-        return;
+        break;
       case 'turn.resume':
         this.#resume(event.decisions);
-        return;
+        break;
       case 'turn.end':
         this.#sealStep();
         this.#turn = undefined;

@@ -131,6 +131,9 @@ export function assertOptions(options: RunTurnOptions): void {
   assertNumber('graceMs', graceMs, 0);
   assertNumber('deadlineMs', deadlineMs, 0);
   assertNumber('maxParallelTools', maxParallelTools, 1);
+  if (maxParallelTools !== undefined && maxParallelTools % 1 !== 0 && maxParallelTools !== Infinity) {
+    throw new TypeError(`"maxParallelTools" is ${maxParallelTools}; it must be a whole number, or Infinity.`);
+  }
   assertResume(given.resume);
   const missing = options.resume?.turn.missingInput ?? 0;
   if (missing > 0 && inputOf(options.input).length < missing) {
