@@ -6,7 +6,7 @@
 import { inspect } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { LLMError, textOf } from 'turnloop';
+import { type Hook, type JsonValue, LLMError, textOf } from 'turnloop';
 import { echoTool, recordingTool, runScripted, toolCall } from 'turnloop/testing';
 import { law } from './law.ts';
 import { play } from './play.ts';
@@ -84,15 +84,24 @@ describe('law-12 untrusted input', () => {
     '{"\\u005f_proto__":{"polluted":true},"text":"a"}',
   );
 
-  law('law-12: arguments that name a prototype reach the tool without it', poison, async (inputText) => {
-    const tool = recordingTool({ name: 'take' });
-    await runScripted({ replies: [[toolCall('take', inputText)], 'done'], tools: [tool] });
+  const ways = fc.constantFrom('model', 'rewrite', 'edit');
 
-    const input = tool.inputs[0] as Record<string, unknown>;
-    expect(input['text']).toBe('a');
-    expect(hasOwnProto(input)).toBe(false);
-    expect('polluted' in Object.assign({}, input)).toBe(false);
+  law('law-12: arguments that name a prototype reach the tool without it, whoever wrote them', fc.tuple(poison, ways), async ([inputText, way]) => {
+    const tool = recordingTool({ name: 'take' });
+    const input = (): JsonValue => JSON.parse(inputText) as JsonValue;
+    const hooks: Record<typeof way, Hook> = {
+      model: { name: 'none' },
+      rewrite: { name: 'rewrite', prepareToolCall: () => ({ action: 'rewrite', input: input() }) },
+      edit: { name: 'edit', authorizeToolCall: () => ({ action: 'edit', input: input() }) },
+    };
+    await runScripted({ replies: [[toolCall('take', way === 'model' ? inputText : '{}')], 'done'], tools: [tool], hooks: [hooks[way]] });
+
+    const seen = tool.inputs[0] as Record<string, unknown>;
+    expect(seen['text']).toBe('a');
+    expect(Object.getPrototypeOf(seen)).toBe(Object.prototype);
+    expect('polluted' in seen).toBe(false);
     expect('polluted' in {}).toBe(false);
+    if (way === 'model') expect(hasOwnProto(seen)).toBe(false);
   });
 
   law('law-12: what is said about a hostile name is short, and holds no control characters', hostile, async (name) => {
