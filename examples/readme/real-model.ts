@@ -2,7 +2,8 @@ import { createEventDispatcher, createTranscript, runTurn } from 'turnloop';
 import { maxSteps, reduceMedia, strictHistory, withRetry } from 'turnloop/policies';
 import { openAIChat } from 'turnloop/providers/openai-chat';
 
-const llm = withRetry(openAIChat({ model: 'gpt-5-mini', apiKey: process.env['OPENAI_API_KEY'] ?? '' }));
+const { OPENAI_API_KEY: apiKey, OPENAI_BASE_URL: baseUrl } = process.env;
+const llm = withRetry(openAIChat({ model: 'gpt-5-mini', apiKey, baseUrl, systemPrompt: 'Be brief.' }));
 
 const transcript = createTranscript();
 const result = await runTurn({
@@ -13,4 +14,5 @@ const result = await runTurn({
   buildMessages: transcript.buildMessages,
   dispatchEvent: createEventDispatcher({ record: transcript.record }),
 });
-console.log(result.text);
+console.log(result.stopReason, result.error?.message ?? result.text);
+if (result.stopReason !== 'end_turn') process.exitCode = 1;

@@ -22,9 +22,10 @@ console.log(suspended.stopReason, suspended.pending?.map((call) => `${call.name}
 const after = createTranscript(JSON.parse(stored) as RecordedEvent[]);
 const turn = after.openTurn();
 if (turn === undefined) throw new Error('There is no turn to go on with.');
+const pending = turn.step?.calls.flatMap((call) => call.suspended?.pending ?? []) ?? [];
 const result = await runTurn({
   ...options,
-  resume: { turn, decisions: (suspended.pending ?? []).map(({ toolCallId }) => ({ toolCallId, action: 'allow' })) },
+  resume: { turn, decisions: pending.map(({ toolCallId }) => ({ toolCallId, action: 'allow' })) },
   buildMessages: after.buildMessages,
   dispatchEvent: createEventDispatcher({ record: after.record }),
 });
