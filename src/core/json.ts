@@ -73,7 +73,8 @@ function cloneAny(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(cloneAny);
   const copy: Record<string, unknown> = {};
-  for (const [key, child] of Object.entries(value)) copy[key] = cloneAny(child);
+  // Assigned, this key would set the prototype of the copy.
+  for (const [key, child] of Object.entries(value)) if (key !== '__proto__') copy[key] = cloneAny(child);
   return copy;
 }
 
@@ -81,8 +82,11 @@ function cloneAny(value: unknown): unknown {
 export function toJson(value: unknown): JsonValue | undefined {
   try {
     const text: string | undefined = JSON.stringify(value);
+    if (text === undefined) return undefined;
     // What JSON.parse gives is JSON.
-    return text === undefined ? undefined : (JSON.parse(text) as JsonValue);
+    const copy = JSON.parse(text) as JsonValue;
+    if (text.includes('__proto__')) dropProtoKeys(copy);
+    return copy;
   } catch {
     return undefined;
   }

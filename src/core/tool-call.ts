@@ -498,7 +498,8 @@ class Batch implements ToolBatch, CallBatch {
   }
 
   #stop(by: CallRun): void {
-    this.#stoppedBy ??= by;
+    // Of several the first in provider order is named, whichever finished first: a resume could not tell.
+    if (this.#stoppedBy === undefined || by.index < this.#stoppedBy.index) this.#stoppedBy = by;
     for (const run of this.#runs) if (run.index > by.index && !run.hasStarted) run.end(run.hasRun ? SKIPPED_AFTER_RUN : stopOutcome(by));
   }
 

@@ -122,8 +122,8 @@ export interface OpenTurn {
   readonly resumes: number;
   /** Set once a last step was granted after a limit. */
   readonly afterLimit?: AfterLimit | undefined;
-  /** Id of the turn's last whole reply, which is the `stepId` of its step. */
-  readonly lastReplyId?: string | undefined;
+  /** The turn's last whole reply, as the history has it. */
+  readonly lastReply?: AssistantMessage | undefined;
   /** The step to finish; absent between steps. */
   readonly step?: OpenStep | undefined;
 }
@@ -268,6 +268,12 @@ class StepFold {
     return clean === undefined ? [] : [clean, ...this.calls.map(answer)];
   }
 
+  /** The reply, once it is whole; without parts if nothing is in it. */
+  lastReply(): AssistantMessage | undefined {
+    const reply = this.#reply();
+    return reply === undefined ? undefined : (reply.clean ?? { ...this.#assistant(), content: [] });
+  }
+
   /** What had to be repaired, once the step is over. */
   findings(): readonly Finding[] {
     const messageId = this.begin.stepId;
@@ -352,7 +358,7 @@ class TurnFold {
   resumes = 0;
   /** The last step, if it ended and only a compaction followed. */
   endedStep: OpenStep | undefined;
-  lastReplyId: string | undefined;
+  lastReply: AssistantMessage | undefined;
   afterLimit: AfterLimit | undefined;
   /** The last step ended with a stop: anything that follows but the end means that the turn went on. */
   stopped = false;
@@ -373,7 +379,7 @@ class TurnFold {
     const { turnId, metadata } = this.begin;
     const { afterLimit } = this;
     const openStep = step?.open() ?? this.endedStep;
-    const lastReplyId = step?.isComplete === true ? step.begin.stepId : this.lastReplyId;
+    const lastReply = step?.lastReply() ?? this.lastReply;
     return {
       turnId,
       ...(metadata !== undefined && { metadata }),
@@ -385,7 +391,7 @@ class TurnFold {
       suspended: this.suspended,
       resumes: this.resumes,
       ...(afterLimit !== undefined && { afterLimit }),
-      ...(lastReplyId !== undefined && { lastReplyId }),
+      ...(lastReply !== undefined && { lastReply }),
       ...(openStep !== undefined && { step: openStep }),
     };
   }
@@ -568,7 +574,7 @@ class Fold {
     if (this.#step !== undefined) {
       this.#findings.push(...this.#step.findings());
       this.#messages.push(...this.#step.messages());
-      if (this.#turn !== undefined && this.#step.isComplete) this.#turn.lastReplyId = this.#step.begin.stepId;
+      if (this.#turn !== undefined) this.#turn.lastReply = this.#step.lastReply() ?? this.#turn.lastReply;
       this.#step = undefined;
     }
     this.#messages.push(...this.#deferred);

@@ -183,8 +183,7 @@ export class TurnLoop {
     this.#isOpen = true;
     const input = missingInput > 0 ? inputOf(this.#options.input).slice(-missingInput) : [];
     for (const message of input) await this.#recordMessage(message);
-    const reply = messages.findLast((one) => one.id === turn.lastReplyId);
-    this.#message = reply?.role === 'assistant' ? reply : undefined;
+    this.#message = turn.lastReply;
     if (open === undefined) return 'next';
     if (open.ended !== undefined) {
       // Nobody knows whether the hooks were asked before the process stopped: they are asked again.
