@@ -4,13 +4,10 @@ import { withRetry } from 'turnloop/policies';
 import { echoTool, failingTool, runScripted, startScripted, toolCall } from 'turnloop/testing';
 
 it('apologises when the weather service is down', async () => {
-  const weather = failingTool({ name: 'weather', error: new Error('service down') });
+  const tools = [failingTool({ name: 'weather', error: new Error('service down') })];
+  const replies = [toolCall('weather', { city: 'Oslo' }), 'Sorry, I could not find out.'];
 
-  const { result, llm, recorded } = await runScripted({
-    input: 'Weather in Oslo?',
-    tools: [weather],
-    replies: [toolCall('weather', { city: 'Oslo' }), 'Sorry, I could not find out.'],
-  });
+  const { result, llm, recorded } = await runScripted({ input: 'Weather in Oslo?', tools, replies });
 
   expect(result).toMatchObject({ stopReason: 'end_turn', steps: 2, text: 'Sorry, I could not find out.' });
   expect(recorded.find((event) => event.type === 'tool.result')?.result.isError).toBe(true);

@@ -5,13 +5,12 @@ import { closeOpenTurn, createEventDispatcher, createTranscript, runTurn, type R
 import { maxSteps } from 'turnloop/policies';
 
 export interface ChatOptions extends Pick<RunTurnOptions, 'llm' | 'tools'> {
-  /** Keeps the conversation, one event a line. */
   readonly file: string;
-  /** A line is an input. */
   readonly input: Readable;
   readonly show: (result: TurnResult) => void;
 }
 
+/** Takes each line of `input` as an input. Keeps the conversation in a file, one event a line. */
 export async function chat({ file, input, show, ...options }: ChatOptions): Promise<void> {
   const transcript = createTranscript(await loadEvents(file));
   const record = async (event: RecordedEvent): Promise<void> => {

@@ -4,9 +4,7 @@ import { isLLMError, LLMError, type LLM, type LLMRequest, type LLMResponse, type
 type Line = { text: string } | { call: number; name?: string; input: string } | { error: string } | { end: 'done' | 'limit'; tokens: [number, number] };
 
 /** A model behind a server that answers with JSON lines. */
-export function linesLLM(url: string, systemPrompt = ''): LLM {
-  return { provider: 'lines', modelId: 'lines-1', systemPrompt, chat: (request) => chat(url, request) };
-}
+export const linesLLM = (url: string, systemPrompt = ''): LLM => ({ provider: 'lines', modelId: 'lines-1', systemPrompt, chat: (request) => chat(url, request) });
 
 async function chat(url: string, { systemPrompt, messages, tools, signal, onDelta }: LLMRequest): Promise<LLMResponse> {
   const decoder = new TextDecoder();
@@ -43,7 +41,8 @@ async function chat(url: string, { systemPrompt, messages, tools, signal, onDelt
 /** A message as this server takes it: a result names its call. Arguments that are no object were never run, and go back as `{}`. */
 function toWire(message: Message): object {
   const text = textOf(message);
-  if (message.role !== 'assistant') return message.role === 'user' ? { role: 'user', text } : { role: 'tool', call: message.toolCallId, text };
+  if (message.role === 'user') return { role: 'user', text };
+  if (message.role === 'tool') return { role: 'tool', call: message.toolCallId, text };
   const calls = message.content.filter((part) => part.type === 'tool_call');
   return { role: 'assistant', text, calls: calls.map(({ id, name, input, inputText }) => ({ id, name, input: input === undefined ? '{}' : inputText })) };
 }
