@@ -120,6 +120,11 @@ describe('a request', () => {
     [{ model: 'm', baseURL: 'http://h/v1' }, /no option `baseURL`\. Did you mean `baseUrl`\? It takes model, apiKey, .*openAIChat\(\{ model/],
     [{ modelId: 'm' }, /no option `modelId`\. It takes model, /],
     [{ model: 'm', timeouts: { connectMS: 1 } }, /no option `timeouts\.connectMS`\. Did you mean `timeouts\.connectMs`\? It takes timeouts\.connectMs, /],
+    [{ model: 'm', apiKey: 7 }, /`apiKey` must be a text or a function.*openAIChat\(\{ model/],
+    [{ model: 'm', systemPrompt: ['Be brief.'] }, /`systemPrompt` must be a text.*systemPrompt: 'Be brief\.'/],
+    [{ model: 'm', headers: 'x-title: a' }, /`headers` must be a plain object of texts.*headers: \{ 'x-title'/],
+    [{ model: 'm', headers: new Headers({ 'x-title': 'a' }) }, /`headers` must be a plain object of texts/],
+    [{ model: 'm', headers: { 'x-title': undefined } }, /header `x-title` must be a text/],
     [{ model: 'm', timeouts: 1000 }, /`timeouts` is not an object.*timeouts\.connectMs/],
   ])('refuses options %j', (options, message) => {
     expect(() => openAIChat(options as OpenAIChatOptions)).toThrow(TypeError);

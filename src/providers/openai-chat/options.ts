@@ -124,6 +124,7 @@ export function resolveOptions(options: OpenAIChatOptions): OpenAIChatConfig {
   const timeouts: unknown = options.timeouts ?? {};
   if (!isRecord(timeouts)) throw new TypeError(`openAIChat: \`timeouts\` is not an object. It takes ${namesOf(TIMEOUTS, 'timeouts.')}.`);
   assertNames(timeouts, TIMEOUTS, 'timeouts.');
+  assertTexts(options);
   const url = chatUrl(options.baseUrl ?? DEFAULT_BASE_URL);
   const isStreamed = options.stream ?? true;
   return {
@@ -145,6 +146,21 @@ function assertNames(given: Readonly<Record<string, unknown>>, known: Readonly<R
   const meant = Object.keys(known).find((name) => name.toLowerCase() === unknown.toLowerCase());
   const hint = meant === undefined ? '' : ` Did you mean \`${path}${meant}\`?`;
   throw new TypeError(`openAIChat has no option \`${path}${unknown}\`.${hint} It takes ${namesOf(known, path)}: ${CORRECT_CALL}`);
+}
+
+/** What is neither would be sent as it reads, or not at all. Values stay out of the messages: they may be secrets. */
+function assertTexts({ apiKey, systemPrompt, headers }: { readonly [Name in keyof OpenAIChatOptions]?: unknown }): void {
+  if (typeof (apiKey ?? '') !== 'string' && typeof apiKey !== 'function') {
+    throw new TypeError(`openAIChat: \`apiKey\` must be a text or a function that gives one: ${CORRECT_CALL}`);
+  }
+  if (typeof (systemPrompt ?? '') !== 'string') {
+    throw new TypeError("openAIChat: `systemPrompt` must be a text: openAIChat({ model: 'gpt-4.1-mini', systemPrompt: 'Be brief.' })");
+  }
+  const isPlain = isRecord(headers ?? {}) && !(Symbol.iterator in Object(headers ?? {}));
+  const wrong = isPlain ? Object.entries(headers ?? {}).find(([, value]) => typeof value !== 'string')?.[0] : 'headers';
+  if (wrong === undefined) return;
+  const what = isPlain ? `header \`${wrong}\` must be a text` : '`headers` must be a plain object of texts';
+  throw new TypeError(`openAIChat: ${what}: openAIChat({ model: 'gpt-4.1-mini', headers: { 'x-title': 'My agent' } })`);
 }
 
 function namesOf(known: Readonly<Record<string, true>>, path: string): string {
