@@ -36,7 +36,7 @@ export function accessesOf(touch: readonly Touch[]): readonly ToolAccess[] {
 }
 
 /** What a call of a tool touches, by the rules of the design. */
-export function touched(spec: ToolSpec, input: CallInput): readonly ToolAccess[] {
+function touched(spec: ToolSpec, input: CallInput): readonly ToolAccess[] {
   if (spec.accesses !== 'none') return accessesOf(input.touch ?? []);
   return spec.readOnly === true ? ToolAccesses.readAll() : ToolAccesses.all();
 }

@@ -9,7 +9,7 @@ import { checkTranscript, type CheckTranscriptOptions } from 'turnloop/testing';
 import type { RecordedEvent } from 'turnloop';
 
 /** Runs of each property. */
-export const RUNS: number = Number(process.env['TURNLOOP_RUNS'] ?? 1000);
+const RUNS: number = Number(process.env['TURNLOOP_RUNS'] ?? 1000);
 
 const SEED = Number(process.env['TURNLOOP_SEED'] ?? 20_260_401);
 

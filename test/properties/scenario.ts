@@ -173,7 +173,7 @@ export interface ScenarioLimits {
 }
 
 /** Names that are properties of every object, beside ordinary ones. */
-export const TOOL_NAMES: readonly string[] = ['read', 'write', 'constructor', '__proto__', 'toString', 'run'];
+const TOOL_NAMES: readonly string[] = ['read', 'write', 'constructor', '__proto__', 'toString', 'run'];
 const UNKNOWN_NAMES: readonly string[] = ['nope', 'hasOwnProperty', 'reads', ''];
 const MS = [0, 1, 2, 5, 20] as const;
 const ERROR_KINDS: readonly LLMErrorKind[] = [

@@ -34,7 +34,7 @@ export interface AnthropicMessage {
  * The id under which each call goes out: the provider's where it is legal and new in the history, else a form of ours.
  * Calls that share an id of ours share the one on the wire.
  */
-export class WireIds {
+class WireIds {
   readonly #byCall = new Map<string, string>();
   readonly #used = new Set<string>();
 
