@@ -52,6 +52,7 @@ describe('a reply', () => {
     ['with a call whose input is parsed', { ...WHOLE, content: [{ type: 'tool_call', name: 'a', inputText: {} }] }, 'inputText'],
     ['with media without data', { ...WHOLE, content: [{ type: 'media', mediaType: 'image/png' }] }, 'content[0] is media without'],
     ['with a part of no provider', { ...WHOLE, content: [{ type: 'provider', data: {} }] }, 'without "provider"'],
+    ['with data that is no JSON', { ...WHOLE, content: [{ type: 'provider', provider: 'p', data: 1n }] }, 'whose data is not JSON'],
   ])('%s is malformed, and the error says where', async (_what, reply, where) => {
     const { result, recorded } = await runWith(() => reply);
 
@@ -123,6 +124,46 @@ describe('onAttemptFailed', () => {
 
     expect(recording.of('step.retrying')).toStrictEqual([]);
     expect([result.usage.inputTokens, tool.runCount]).toStrictEqual([18, 1]);
+  });
+});
+
+describe('a failure', () => {
+  it.each<[string, unknown, string]>([
+    ['a text', 'what came', ''],
+    ['parts that are none', [null, { type: 'text' }, { type: 'thinking', signature: 's' }], ''],
+    ['some parts that are whole', [{ type: 'text' }, TEXT], 'hi'],
+  ])('is told as it is where what had arrived is %s', async (_what, partial, text) => {
+    const failure = new LLMError({ kind: 'server', message: 'gone', partial: partial as [] });
+
+    const { result, recorded } = await runScripted({ replies: [failure] });
+
+    expect(result).toMatchObject({ stopReason: 'fatal_error', error: { kind: 'server', message: 'gone' }, text });
+    expect(() => JSON.stringify(createTranscript(recorded).buildMessages())).not.toThrow();
+  });
+
+  it('costs its tokens once, however often it is reported', async () => {
+    const error = new LLMError({ kind: 'server', message: 'gone', usage: toUsage({ inputTokens: 5 }) });
+    const chat = async ({ onAttemptFailed }: LLMRequest): Promise<never> => {
+      await onAttemptFailed?.({ error });
+      await onAttemptFailed?.({ error });
+      throw error;
+    };
+
+    const { result } = await runWith(chat);
+
+    expect(result).toMatchObject({ error: { kind: 'server' }, usage: { inputTokens: 5 } });
+  });
+
+  it('that is reported without an error is one of an unknown kind', async () => {
+    const chat = async ({ onAttemptFailed }: LLMRequest): Promise<unknown> => {
+      await onAttemptFailed?.({} as never);
+      return WHOLE;
+    };
+
+    const { result, recording } = await runWith(chat);
+
+    expect(result).toMatchObject({ stopReason: 'end_turn', text: 'hi' });
+    expect(recording.of('step.retrying')).toMatchObject([{ attempt: 1, error: { kind: 'unknown' } }]);
   });
 });
 

@@ -273,3 +273,32 @@ describe('in the microtasks around a suspension', () => {
     }
   });
 });
+
+describe('a call whose tool had run and then suspended', () => {
+  const waits = (): ReturnType<typeof recordingTool> => recordingTool({ name: 'waits', accesses: [], execute: () => suspend({ state: 1 }) });
+
+  it('is not said to have been left out when steering skips it', async () => {
+    const gate = gatedTool({ accesses: [] });
+    const turn = startScripted({ replies: [[toolCall('waits'), toolCall('gate')], 'done'], tools: [waits(), gate] });
+    await gate.started();
+
+    void turn.control.steer('stop that', { skipPendingCalls: true });
+    gate.finish();
+    const { recorded } = await turn.finish();
+
+    expect(resultTexts(recorded)).toMatchObject([expect.stringContaining('had started'), 'done']);
+    expect(resultTexts(recorded)[0]).not.toContain('was not run');
+  });
+
+  it('is not said to have been left out when a tool ends the turn', async () => {
+    const gate = gatedTool({ accesses: [] });
+    const turn = startScripted({ replies: [[toolCall('gate'), toolCall('waits')]], tools: [waits(), gate] });
+    await gate.started();
+
+    gate.finish({ content: 'enough', stopTurn: true });
+    const { recorded, result } = await turn.finish();
+
+    expect(result).toMatchObject({ stopReason: 'stopped', stoppedBy: 'gate' });
+    expect(resultTexts(recorded)).toMatchObject(['enough', expect.stringContaining('effects may have happened')]);
+  });
+});

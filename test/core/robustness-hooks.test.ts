@@ -3,7 +3,7 @@
  * bypassed, and a hook's slip is a notice, not the end of the turn.
  */
 import { describe, expect, it } from 'vitest';
-import { type AuthorizeDecision, type Hook, type HookCall, type JsonValue, textOf, ToolAccesses, type ToolUpdate } from 'turnloop';
+import { type AuthorizeDecision, type Hook, type HookCall, textOf, ToolAccesses, type ToolUpdate } from 'turnloop';
 import { echoTool, failingTool, recordingTool, runScripted, startScripted, toolCall } from 'turnloop/testing';
 import { outline, resultLines, resultTexts, watchRejections } from './support.ts';
 

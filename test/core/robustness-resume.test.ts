@@ -272,7 +272,7 @@ describe('an open turn', () => {
     const second = await runScripted({ ...options, replies: ['done'], resume });
 
     expect(first.result.stopReason).toBe('end_turn');
-    expect(second.result).toMatchObject({ stopReason: 'fatal_error', error: { code: 'recorder_failed', cause: { code: 'stale_resume' } } });
+    expect(second.result).toMatchObject({ stopReason: 'fatal_error', error: { code: 'stale_resume' } });
     expect([echo.runCount, transcript.events.length]).toStrictEqual([1, count]);
     expect(checkTranscript(transcript.events, { complete: true })).toStrictEqual([]);
   });
@@ -300,7 +300,7 @@ describe('an open turn', () => {
 
     const late = await runScripted({ ...options, resume: { ...(stale && { turn: stale }), decisions: [ALLOW] } });
 
-    expect(late.result.error).toMatchObject({ code: 'recorder_failed', cause: { code: 'stale_resume' } });
+    expect(late.result.error).toMatchObject({ code: 'stale_resume' });
     expect([echo.runCount, transcript.openTurn()?.suspended]).toStrictEqual([0, true]);
   });
 });

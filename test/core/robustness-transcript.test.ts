@@ -3,7 +3,7 @@
  * none; and events that come when a turn is over.
  */
 import { describe, expect, it } from 'vitest';
-import { createTranscript, type Hook, type HookContext, type RecordedEvent, suspend, toUsage } from 'turnloop';
+import { createTranscript, type Hook, type HookContext, isRecordedEvent, type LoopEvent, type RecordedEvent, suspend, toUsage } from 'turnloop';
 import { echoTool, recordingTool, runScripted, type RunScriptedOptions, startScripted, toolCall, virtualRuntime } from 'turnloop/testing';
 import { conversation, throughJson } from './support.ts';
 
@@ -57,8 +57,45 @@ describe('two turns that run at once on one transcript', () => {
     const results = await Promise.all(both.map((turn) => turn.finish()));
 
     expect(results.map(({ result }) => result.stopReason)).toStrictEqual(['end_turn', 'end_turn']);
+    expect(transcript.findings().map(({ kind }) => kind)).toContain('part_misplaced');
     for (const line of conversation(transcript.buildMessages())) expect(line).not.toMatch(/one.*two|two.*one/);
     expect(createTranscript(throughJson(transcript.events)).buildMessages()).toStrictEqual(transcript.buildMessages());
+  });
+});
+
+describe('a live transcript', () => {
+  it('gives at every event the history that a reload of its events gives', async () => {
+    const transcript = createTranscript();
+    const waits = recordingTool({ name: 'waits', execute: (_input, { resumed }) => (resumed === undefined ? suspend({ state: 1 }) : 'on') });
+    const differences: string[] = [];
+    const listener = (event: LoopEvent): void => {
+      if (!isRecordedEvent(event)) return;
+      const reloaded = createTranscript(throughJson(transcript.events)).buildMessages();
+      if (JSON.stringify(reloaded) !== JSON.stringify(transcript.buildMessages())) differences.push(event.type);
+    };
+
+    const options = { transcript, runtime: virtualRuntime(), tools: [waits, echoTool()], listener };
+    await runScripted({ ...options, replies: [[toolCall('echo'), toolCall('waits')]] });
+    await runScripted({ ...options, replies: ['done'], resume: { decisions: [{ toolCallId: 'call_2', action: 'allow' }] } });
+
+    expect(differences).toStrictEqual([]);
+    expect(transcript.events.at(-1)).toMatchObject({ type: 'turn.end', stopReason: 'end_turn' });
+  });
+});
+
+describe('an event that is not whole', () => {
+  it.each<[number, object]>([
+    [1, { type: 'message' }],
+    [1, { type: 'usage' }],
+    [1, { type: 'turn.suspend' }],
+    [1, { type: 'compaction' }],
+  ])('is named by its place: events[%i], %j', async (index, event) => {
+    const [begin] = await recordOfTwoCalls();
+    const events = [begin, { turnId: 't', at: 0, ...event }] as readonly RecordedEvent[];
+
+    expect(() => createTranscript(events)).toThrow(
+      expect.objectContaining({ code: 'broken_event', message: expect.stringContaining(`events[${index}]`) as string }),
+    );
   });
 });
 
