@@ -35,7 +35,6 @@ export interface TurnloopErrorOptions {
 export class TurnloopError extends Error {
   /** Stable word for the failure, to switch on. */
   readonly code: string;
-  /** Name of the tool, as the call had it. */
   /** Class of the error. */
   override readonly name: string = 'TurnloopError';
 
@@ -141,7 +140,6 @@ export interface LLMErrorOptions {
 
 /** A model request that failed. Adapters throw it; `kind` and `retryable` are all that policies need. */
 export class LLMError extends TurnloopError {
-  /** Name of the tool, as the call had it. */
   override readonly name: string = 'LLMError';
   /** What failed. */
   readonly kind: LLMErrorKind;

@@ -23,6 +23,7 @@ export interface EventDispatcherOptions {
  * event of a sub-agent, which is recorded in the sub-agent's own transcript.
  */
 export function createEventDispatcher(options: EventDispatcherOptions): DispatchEvent {
+  assertOptions(options);
   const { record, emit, onListenerError } = options;
 
   const fail = (error: unknown, event: LoopEvent): void => {
@@ -60,6 +61,14 @@ export function createEventDispatcher(options: EventDispatcherOptions): Dispatch
       publish(event);
     });
   };
+}
+
+function assertOptions(options: unknown): void {
+  const isGiven = typeof options === 'object' && options !== null;
+  const members: Record<string, unknown> = isGiven ? { ...options } : {};
+  const isValid = ['record', 'emit', 'onListenerError'].every((name) => members[name] === undefined || typeof members[name] === 'function');
+  if (isGiven && isValid) return;
+  throw new TypeError('createEventDispatcher takes functions: createEventDispatcher({ record: transcript.record, emit: (event) => … }).');
 }
 
 const LIVE_TYPES: ReadonlySet<string> = new Set<LoopEvent['type']>([

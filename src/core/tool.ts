@@ -313,13 +313,15 @@ export interface ToolOptions<Input> extends Omit<Tool<Input>, 'inputSchema' | 'p
  * With a Standard Schema the arguments are validated by it, and `execute` gets its output. With a JSON Schema the loop
  * checks required properties and top-level types only, and the input is a record of unknowns.
  *
- * @throws TypeError if a Standard Schema gives no JSON Schema and `inputSchema` is missing.
+ * @throws TypeError if the name, the schema or `execute` is missing, or a Standard Schema gives no JSON Schema and
+ * `inputSchema` is missing.
  */
 export function defineTool<Output>(options: ToolOptions<Output> & { readonly input: StandardSchema<Output> }): Tool<Output>;
 export function defineTool(
   options: ToolOptions<Record<string, unknown>> & { readonly input: JsonSchema },
 ): Tool<Record<string, unknown>>;
 export function defineTool<Input>(options: ToolOptions<Input>): Tool<Input> {
+  assertToolOptions(options);
   const { input, inputSchema, ...members } = options;
   const rest = members as Omit<Tool<Input>, 'inputSchema'>;
   if (!isStandardSchema(input)) return { ...rest, inputSchema: inputSchema ?? input };
@@ -328,6 +330,16 @@ export function defineTool<Input>(options: ToolOptions<Input>): Tool<Input> {
     inputSchema: inputSchema ?? jsonSchemaOf(input, options.name),
     parseInput: (value) => validate(input, value),
   };
+}
+
+function assertToolOptions(options: unknown): void {
+  const members: Record<string, unknown> = isRecord(options) ? options : {};
+  const isSchema = (value: unknown): boolean => (typeof value === 'object' && value !== null) || typeof value === 'function';
+  if (typeof members['name'] === 'string' && isSchema(members['input']) && typeof members['execute'] === 'function') return;
+  throw new TypeError(
+    `defineTool${typeof members['name'] === 'string' ? ` for "${members['name']}"` : ''} needs a name, an input schema and execute: ` +
+      "defineTool({ name: 'echo', description: 'Says it again.', input: schema, execute: ({ text }) => text }).",
+  );
 }
 
 function isStandardSchema<Input>(schema: StandardSchema<Input> | JsonSchema): schema is StandardSchema<Input> {

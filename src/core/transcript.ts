@@ -155,6 +155,7 @@ export interface Transcript {
  * one lacks what its type has.
  */
 export function createTranscript(events: readonly RecordedEvent[] = []): Transcript {
+  if (!isList(events)) throw new TypeError('createTranscript takes a list of events: createTranscript(lines.map((line) => JSON.parse(line))).');
   const recorded: RecordedEvent[] = [];
   const fold = new Fold();
   const record = (event: RecordedEvent): void => {
@@ -177,6 +178,10 @@ export function createTranscript(events: readonly RecordedEvent[] = []): Transcr
     openTurn: () => fold.openTurn(),
     findings: () => fold.allFindings(),
   };
+}
+
+function isList(value: unknown): boolean {
+  return Array.isArray(value);
 }
 
 function brokenEvent(index: number, cause: unknown): TurnloopError {

@@ -7,7 +7,7 @@
  * - E3 Recorded events go out one after the other, in the order of the calls to `record`.
  * - E4 After the recorder failed once nothing more is recorded: nothing is claimed that may not be true.
  */
-import { isUserCancel, messageOf, TurnloopError } from './errors.ts';
+import { isTurnloopError, isUserCancel, messageOf, TurnloopError } from './errors.ts';
 import { isThenable } from './event-dispatcher.ts';
 import type { DispatchEvent, ForwardedEvent, LiveEvent, LoopEvent, RecordedEvent, TextDeltaEvent, ThinkingDeltaEvent, ToolCallDeltaEvent, UsagePurpose } from './events.ts';
 import type { Hook, HookContext, HookRecord } from './hooks.ts';
@@ -263,7 +263,8 @@ export class TurnScope {
 
   #recorderFailed(error: unknown): Error {
     if (error instanceof GraceOver || error === this.recorderError) return error as Error;
-    this.recorderError = new TurnloopError('recorder_failed', `The recorder failed: ${messageOf(error)}`, { cause: error });
+    // A store's own typed error says more than we could.
+    this.recorderError = isTurnloopError(error) ? error : new TurnloopError('recorder_failed', `The recorder failed: ${messageOf(error)}`, { cause: error });
     this.abort('failure', this.recorderError);
     return this.recorderError;
   }

@@ -94,14 +94,15 @@ describe('law-12 untrusted input', () => {
       rewrite: { name: 'rewrite', prepareToolCall: () => ({ action: 'rewrite', input: input() }) },
       edit: { name: 'edit', authorizeToolCall: () => ({ action: 'edit', input: input() }) },
     };
-    await runScripted({ replies: [[toolCall('take', way === 'model' ? inputText : '{}')], 'done'], tools: [tool], hooks: [hooks[way]] });
+    const { recorded } = await runScripted({ replies: [[toolCall('take', way === 'model' ? inputText : '{}')], 'done'], tools: [tool], hooks: [hooks[way]] });
 
     const seen = tool.inputs[0] as Record<string, unknown>;
     expect(seen['text']).toBe('a');
     expect(Object.getPrototypeOf(seen)).toBe(Object.prototype);
     expect('polluted' in seen).toBe(false);
     expect('polluted' in {}).toBe(false);
-    if (way === 'model') expect(hasOwnProto(seen)).toBe(false);
+    expect(hasOwnProto(seen)).toBe(false);
+    for (const event of recorded) if (event.type === 'tool.call' || event.type === 'tool.start') expect(hasOwnProto(event.input)).toBe(false);
   });
 
   law('law-12: what is said about a hostile name is short, and holds no control characters', hostile, async (name) => {
