@@ -130,6 +130,7 @@ export {
   type LoopEvent,
   type MessageEvent,
   type NoticeEvent,
+  type ReachedLimit,
   type RecordedEvent,
   type RecordedToolResult,
   type ReplyInfo,

@@ -6,7 +6,7 @@
  * - A tool's own failure is a result, not one of these; misuse of the library is a `TypeError`.
  */
 import type { AssistantPart, ThinkingPart, MediaPart, ProviderPart, TextPart } from './message.ts';
-import { isRecord } from './json.ts';
+import { isRecord, toJson } from './json.ts';
 import type { TurnStopReason } from './stop-reason.ts';
 import type { Usage } from './usage.ts';
 
@@ -231,7 +231,7 @@ export function partialReply(parts: readonly (AssistantPart | PartialReplyPart)[
 }
 
 function isKept(part: unknown): part is PartialReplyPart {
-  if (!isRecord(part)) return false;
+  if (!isRecord(part) || toJson(part) === undefined) return false;
   if (part['type'] === 'text') return typeof part['text'] === 'string' && part['text'].trim() !== '';
   if (part['type'] === 'thinking') {
     return typeof part['text'] === 'string' && (part['signature'] !== undefined || part['redactedData'] !== undefined);

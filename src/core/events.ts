@@ -113,6 +113,18 @@ export interface ReplyInfo {
   readonly rawStopReason?: string | undefined;
   /** Set on the kept part of a reply that was cut off: why the turn ended there. */
   readonly interrupted?: TurnStopReason | undefined;
+  /** The stop condition that the reply met: its calls are closed as not executed. */
+  readonly limit?: ReachedLimit | undefined;
+}
+
+/** A limit that a reply met. */
+export interface ReachedLimit {
+  /** Why the turn ends. */
+  readonly stopReason: TurnStopReason;
+  /** Names the condition. */
+  readonly name: string;
+  /** Why, in words. */
+  readonly reason?: string | undefined;
 }
 
 /** Position of a part in its reply. A reply with fewer recorded parts than `count` is void. */

@@ -130,7 +130,10 @@ function findUnsafeNumber(text: string): number | undefined {
 
 function isExact(digits: string): boolean {
   const value = Number(digits);
-  return /^-?\d{16,}$/.test(digits) ? Number.isSafeInteger(value) : Number.isFinite(value);
+  if (!Number.isFinite(value)) return false;
+  // Written out to the last digit, an integer is meant exactly; 1e20 is not.
+  const isWrittenOut = /^-?\d[\d.]{15,}/.test(digits);
+  return !isWrittenOut || !Number.isInteger(value) || Number.isSafeInteger(value);
 }
 
 function findTooDeep(text: string): number | undefined {

@@ -28,8 +28,6 @@ export class ReplyView {
   #texts: string[][] = [];
   /** Fragments that follow each other join; anything in between starts a new part. */
   #lastWasText = false;
-  /** Failures whose tokens are recorded. */
-  readonly #counted = new WeakSet<LLMError>();
   #startedAt: number;
   #firstAt: number | undefined;
 
@@ -115,9 +113,7 @@ export class ReplyView {
 
   /** Records what a failed attempt cost, where the provider told. */
   async recordFailedUsage(error: LLMError): Promise<void> {
-    // Whoever reports a failure and then throws it has spent its tokens once.
-    if (error.usage === undefined || this.#counted.has(error)) return;
-    this.#counted.add(error);
+    if (error.usage === undefined) return;
     const { step, stepId, llm } = this.#about;
     await this.#scope.recordUsage(error.usage, { modelId: llm.modelId, purpose: 'attempt', step, stepId });
   }

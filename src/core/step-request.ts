@@ -164,12 +164,14 @@ function responseProblem(response: unknown): string | undefined {
 
 function partProblem(part: unknown): string | undefined {
   if (!isRecord(part)) return 'is not a part such as { type: "text", text }';
+  if (part['providerData'] !== undefined && toJson(part['providerData']) === undefined) return 'has providerData that is not JSON';
   switch (part['type']) {
     case 'text':
     case 'thinking':
       return typeof part['text'] === 'string' ? undefined : 'has no text';
     case 'tool_call':
       if (typeof part['name'] !== 'string') return 'is a tool call without a name';
+      if (part['providerId'] !== undefined && typeof part['providerId'] !== 'string') return 'is a tool call whose providerId is not a string';
       return typeof part['inputText'] === 'string' ? undefined : 'is a tool call whose inputText is not a string';
     case 'media':
       return isTextOrMedia(part) ? undefined : 'is media without mediaType, or without data or url';

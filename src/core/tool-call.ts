@@ -13,7 +13,7 @@ import { isThenable } from './event-dispatcher.ts';
 import { CallContext, CallRun, type CallBatch } from './call-run.ts';
 import type { RecordedToolResult, SuspendedCall } from './events.ts';
 import type { AuthorizeDecision, FinishedCall, Hook, HookCall, HookSibling } from './hooks.ts';
-import { isRecord, toJson, type JsonValue } from './json.ts';
+import { cloneJson, isRecord, toJson, type JsonValue } from './json.ts';
 import { isSuspension, replayOf, type AnyTool, type PendingCall, type ToolResult, type ToolUpdate } from './tool.ts';
 import { checkGivenInput, unknownToolMessage } from './tool-input.ts';
 import { reasonOf, resolveCall, UNKNOWN_OUTCOME, type PlannedCall, type ToolStep } from './tool-plan.ts';
@@ -146,7 +146,10 @@ class Batch implements ToolBatch, CallBatch {
     try {
       return await work();
     } catch (error) {
-      if (error instanceof Interrupted) return error.outcome;
+      if (error instanceof Interrupted) {
+        run.ended ??= error.outcome;
+        return error.outcome;
+      }
       if (this.scope.recorderError !== undefined) throw error;
       run.ended ??= this.scope.isAborted
         ? abortOutcome(this.scope, run.hasStarted || run.hasRun)
@@ -379,10 +382,12 @@ class Batch implements ToolBatch, CallBatch {
     const end = (outcome: ToolOutcome): void => {
       // From here on the call has ended: it tells of no more progress.
       run.state = 'finishing';
-      run.lingering = running;
+      run.lingering = once;
       run.interrupt?.(outcome);
     };
-    const work = this.#race(run, running);
+    // Asked once: some thenables start their work anew each time.
+    const once = Promise.resolve(running);
+    const work = this.#race(run, once);
     const onWorkOver = (): void => {
       end(abortOutcome(this.scope, true));
     };
@@ -487,6 +492,7 @@ class Batch implements ToolBatch, CallBatch {
 
   /** The final result of another call. */
   async #share(run: CallRun, toolCallId: string): Promise<RecordedToolResult> {
+    this.#checkpoint(run);
     const original = this.#byId.get(toolCallId);
     if (original?.result !== undefined) return original.result;
     run.state = 'waiting';
@@ -562,12 +568,13 @@ class Batch implements ToolBatch, CallBatch {
 
   #hookCall(run: CallRun): HookCall {
     const { call, tool } = run.planned;
-    const { description, accesses, input } = run;
+    const { description, accesses } = run;
     return {
       toolCallId: call.id,
       name: call.name,
       inputText: call.inputText,
-      input,
+      // A copy: what a hook does to it changes neither the record nor the call.
+      input: run.input === undefined ? undefined : cloneJson(run.input),
       tool,
       ...(description !== undefined && { description }),
       ...(accesses !== undefined && { accesses }),

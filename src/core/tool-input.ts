@@ -182,7 +182,7 @@ export function checkToolInput(tool: AnyTool, input: JsonValue): Promise<ToolInp
     return problems.length > 0 ? refuse(problems.join('; ')) : { ok: true, input, parsed: cloneJson(input) };
   }
   try {
-    const parsed = tool.parseInput(input);
+    const parsed = tool.parseInput(cloneJson(input));
     if (!isThenable(parsed)) return { ok: true, input, parsed };
     return Promise.resolve(parsed as PromiseLike<unknown>).then(
       (value): ToolInputResult => ({ ok: true, input, parsed: value }),

@@ -6,7 +6,7 @@
  */
 import { messageOf } from './errors.ts';
 import type { HookCall, HookContext, HookSibling, PrepareDecision } from './hooks.ts';
-import type { JsonValue } from './json.ts';
+import { cloneJson, type JsonValue } from './json.ts';
 import type { LLM } from './llm.ts';
 import type { ToolCallPart } from './message.ts';
 import type { AnyTool } from './tool.ts';
@@ -166,7 +166,8 @@ interface SeenCall {
 
 function hookCall(seen: SeenCall, input: JsonValue | undefined): HookCall {
   const { call, tool, siblings } = seen;
-  return { toolCallId: call.id, name: call.name, inputText: call.inputText, input, tool, siblings };
+  const copy = input === undefined ? undefined : cloneJson(input);
+  return { toolCallId: call.id, name: call.name, inputText: call.inputText, input: copy, tool, siblings };
 }
 
 /** Asks the prepare hooks about a call that can be read, or whose tool does not exist: a host may word that. */

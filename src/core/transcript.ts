@@ -423,7 +423,7 @@ class Fold {
         break;
       case 'message':
         this.#addMessage(event.message);
-        if (this.#turn !== undefined) this.#turn.afterLimit = event.afterLimit;
+        if (this.#turn !== undefined && event.afterLimit !== undefined) this.#turn.afterLimit = event.afterLimit;
         break;
       case 'step.begin':
         this.#beginStep(event);

@@ -7,7 +7,7 @@
  * - R4 A limit is checked before money is spent on a step.
  */
 import { isTurnloopError, messageOf, summarizeError, TurnloopError } from './errors.ts';
-import { TRANSCRIPT_VERSION, type AfterLimit, type SuspendedCall } from './events.ts';
+import { TRANSCRIPT_VERSION, type AfterLimit, type ReachedLimit, type SuspendedCall } from './events.ts';
 import type { BeforeStepResult, FinishedStep, HookContext, StepSettings, StopCondition, StopDecision, StopRequest } from './hooks.ts';
 import { isRecord } from './json.ts';
 import type { LLM } from './llm.ts';
@@ -188,7 +188,10 @@ export class TurnLoop {
     if (open.ended !== undefined) {
       // Nobody knows whether the hooks were asked before the process stopped: they are asked again.
       const stopper = open.calls.find((call) => call.stopTurn === true);
-      return this.#afterFinished(finishedStep(open, open.ended, this.#message), { stoppedBy: stopper?.name, limit: undefined });
+      return this.#afterFinished(finishedStep(open, open.ended, this.#message), {
+        stoppedBy: stopper?.name,
+        limit: open.reply?.limit,
+      });
     }
     if (open.reply?.interrupted !== undefined) return { end: interruptedEnd(open.reply.interrupted) };
     if (setUp === undefined) {
@@ -336,7 +339,7 @@ export class TurnLoop {
   /** What a step that is recorded to its end leads to. */
   async #afterFinished(
     finished: FinishedStep,
-    { stoppedBy, limit }: { readonly stoppedBy: string | undefined; readonly limit: StopDecision | undefined },
+    { stoppedBy, limit }: { readonly stoppedBy: string | undefined; readonly limit: ReachedLimit | undefined },
   ): Promise<AfterStep> {
     const scope = this.#scope;
     this.#message = finished.message;
@@ -451,7 +454,7 @@ export class TurnLoop {
   }
 
   /** A limit was reached: the hooks may grant one last step, without tools. */
-  async #continueAfterLimit(limit: StopDecision): Promise<End | undefined> {
+  async #continueAfterLimit(limit: ReachedLimit): Promise<End | undefined> {
     const { stopReason, name, reason } = limit;
     const error = stopReason === 'fatal_error' ? new TurnloopError('hook_failed', reason ?? `Condition "${name}" failed.`) : undefined;
     const end: End = { stopReason, stoppedBy: name, stopMessage: reason, error };

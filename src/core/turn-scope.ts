@@ -105,7 +105,8 @@ export class TurnScope {
   constructor(options: TurnScopeOptions) {
     this.runtime = options.runtime ?? systemRuntime;
     this.turnId = options.turnId ?? this.runtime.createId('turn');
-    this.hooks = options.hooks ?? [];
+    // A copy: a hook that takes itself off the host's list must not hide the one behind it.
+    this.hooks = [...(options.hooks ?? [])];
     this.host = options.host;
     this.graceMs = options.graceMs ?? DEFAULT_GRACE_MS;
     this.maxParallelTools = options.maxParallelTools ?? DEFAULT_MAX_PARALLEL_TOOLS;

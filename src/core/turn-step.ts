@@ -6,10 +6,10 @@
  * - U3 Tools run only if the reply was whole; the presence of calls, not the provider's word, decides that they do.
  */
 import { partialReply, toLLMError, type LLMError } from './errors.ts';
-import type { AfterLimit, RecordedEvent, ReplyInfo, SuspendedCall } from './events.ts';
+import type { AfterLimit, ReachedLimit, RecordedEvent, ReplyInfo, SuspendedCall } from './events.ts';
 import type { FinishedStep, StepSettings, StopDecision } from './hooks.ts';
 import type { LLM, LLMRequest, LLMResponse, LLMTiming, ReplyToolCall } from './llm.ts';
-import type { AssistantMessage, AssistantPart, Message, ToolCallPart } from './message.ts';
+import type { AssistantMessage, AssistantPart, Message, MessageSource, ToolCallPart } from './message.ts';
 import { cleanAssistant } from './projection.ts';
 import { ReplyView } from './reply-view.ts';
 import { createRecoveryState, sendRequest, type RecoveryState } from './step-request.ts';
@@ -55,7 +55,7 @@ export type StepOutcome =
       /** The tool that ended the turn. */
       readonly stoppedBy: string | undefined;
       /** The stop condition that the reply met. */
-      readonly limit: StopDecision | undefined;
+      readonly limit: ReachedLimit | undefined;
     }
   /** Calls wait for decisions. */
   | {
@@ -105,7 +105,7 @@ export async function runStep(scope: TurnScope, options: StepOptions): Promise<S
   const limit = options.checkReply?.(reply.modelId);
   const why = reply.calls.length === 0 ? undefined : refusal(reply.stopReason, limit, afterLimit);
   const planned = why === undefined ? await planToolCalls(scope, toolStep, reply.calls) : closedPlans(reply.calls, why);
-  for (const event of replyEvents(toolStep, reply, planned)) await scope.record(event);
+  for (const event of replyEvents(toolStep, { ...reply, limit }, planned)) await scope.record(event);
   return runCalls({ scope, toolStep, reply, planned, limit, onBatch: options.onBatch });
 }
 
@@ -113,9 +113,7 @@ export async function runStep(scope: TurnScope, options: StepOptions): Promise<S
 export async function resumeStep(scope: TurnScope, open: OpenStep, options: StepOptions): Promise<StepOutcome> {
   const toolStep = toolStepOf(scope, open.stepId, options);
   const reply = recordedReply(open, options);
-  // The limit that the reply met is met again, unless calls were let through before it was.
-  const isUntouched = open.calls.every((call) => call.started === undefined && call.result === undefined);
-  const limit = isUntouched ? options.checkReply?.(reply.modelId) : undefined;
+  const limit = open.reply?.limit;
   const why = refusal(reply.stopReason, limit, options.afterLimit);
   const planned =
     why === undefined ? await replanToolCalls(scope, toolStep, open.calls) : closedPlans(reply.calls, why, open.calls);
@@ -248,7 +246,7 @@ function recordedReply(open: OpenStep, { llm, messages }: StepOptions): Reply {
 /** Why the calls of a reply are not to run; undefined if they are. */
 function refusal(
   stopReason: StepStopReason,
-  limit: StopDecision | undefined,
+  limit: ReachedLimit | undefined,
   afterLimit: AfterLimit | undefined,
 ): string | undefined {
   if (afterLimit !== undefined) return `the turn's limit "${afterLimit.stoppedBy}" was reached, and its last step has no tools`;
@@ -285,10 +283,19 @@ function closedPlans(calls: readonly ToolCallPart[], why: string, prior: readonl
   }));
 }
 
+function sourceOf({ provider, modelId, responseId }: Pick<Reply, 'provider' | 'modelId' | 'responseId'>): MessageSource {
+  return { provider, modelId, ...(responseId !== undefined && { responseId }) };
+}
+
+/** A reply, and the limit it met. */
+interface MeasuredReply extends Reply {
+  readonly limit: ReachedLimit | undefined;
+}
+
 type ReplyEvent = Extract<Unstamped<RecordedEvent>, { type: 'content.part' | 'tool.call' }>;
 
 /** The events of all parts of a reply, calls included, in the model's order. */
-function replyEvents({ step, stepId }: ToolStep, reply: Reply, planned: readonly PlannedCall[]): readonly ReplyEvent[] {
+function replyEvents({ step, stepId }: ToolStep, reply: MeasuredReply, planned: readonly PlannedCall[]): readonly ReplyEvent[] {
   const count = reply.parts.length;
   let calls = 0;
   return reply.parts.map((part, index): ReplyEvent => {
@@ -299,11 +306,12 @@ function replyEvents({ step, stepId }: ToolStep, reply: Reply, planned: readonly
   });
 }
 
-function replyInfo({ provider, modelId, responseId, stopReason, rawStopReason }: Reply): ReplyInfo {
+function replyInfo({ provider, modelId, responseId, stopReason, rawStopReason, limit }: MeasuredReply): ReplyInfo {
   return {
-    source: { provider, modelId, ...(responseId !== undefined && { responseId }) },
+    source: sourceOf({ provider, modelId, responseId }),
     stopReason,
     ...(rawStopReason !== undefined && { rawStopReason }),
+    ...(limit !== undefined && { limit }),
   };
 }
 
@@ -329,7 +337,7 @@ interface RecordedStep {
   readonly toolStep: ToolStep;
   readonly reply: Reply;
   readonly planned: readonly PlannedCall[];
-  readonly limit: StopDecision | undefined;
+  readonly limit: ReachedLimit | undefined;
   readonly onBatch: StepOptions['onBatch'];
 }
 
@@ -337,7 +345,7 @@ interface RecordedStep {
 async function runCalls({ scope, toolStep, reply, planned, limit, onBatch }: RecordedStep): Promise<StepOutcome> {
   const { step, stepId } = toolStep;
   const { modelId, responseId, stopReason, rawStopReason, usage, timing } = reply;
-  const raw: AssistantMessage = { role: 'assistant', id: stepId, content: reply.parts, source: replyInfo(reply).source };
+  const raw: AssistantMessage = { role: 'assistant', id: stepId, content: reply.parts, source: sourceOf(reply) };
   // The same reply as in the history; one that is left out there, since nothing is in it, is empty here.
   const message = cleanAssistant(raw, () => undefined) ?? { ...raw, content: [] };
   let results: FinishedStep['results'] = [];

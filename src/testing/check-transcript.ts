@@ -4,8 +4,8 @@
  *
  * The record may stop anywhere: a recorder can die after any event. What is checked, by law:
  *
- * 1. each `tool.call` has exactly one `tool.result`; a result, start or finish belongs to a call of its step; ids of calls
- *    are unique
+ * 1. each `tool.call` has exactly one `tool.result`; a result, start or finish belongs to a call of its step; a call that
+ *    shares a result has that one, unless it was ended before; ids of calls are unique
  * 2. what a fold relies on: the version, plain JSON, unique ids of messages and steps, messages with an id
  * 3. order: `turn.begin` first and `turn.end` last and once; the input before step 1; steps 1 to n; parts by index and all
  *    of them before any tool; `tool.finished` before `tool.result`; results in the order of the calls; `step.end` last;

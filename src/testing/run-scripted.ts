@@ -40,7 +40,7 @@ export interface RunScriptedOptions
   readonly input?: RunTurnOptions['input'];
   /** What the model is told before the transcript's messages. @defaultValue nothing */
   readonly history?: readonly Message[] | undefined;
-  /** @defaultValue a new one */
+  /** @defaultValue a new one; in a transcript with events its ids begin with how many, since theirs are taken */
   readonly runtime?: VirtualRuntime | undefined;
   /** Where the turn goes on. @defaultValue an empty one */
   readonly transcript?: Transcript | undefined;
@@ -109,7 +109,7 @@ export async function runScripted(options: RunScriptedOptions = {}): Promise<Scr
 
 /** Starts a turn and leaves the clock to the test. */
 export function startScripted(options: RunScriptedOptions = {}): ScriptedTurn {
-  const { replies = [], llmOptions, decorate, runtime = virtualRuntime(), transcript = createTranscript(), ...rest } = options;
+  const { replies = [], llmOptions, decorate, transcript = createTranscript(), runtime = runtimeFor(transcript), ...rest } = options;
   const { history, record, listener, resume, check, llm = scriptedLLM(replies, llmOptions), control = createTurnControl(), ...turn } = rest;
   const recording = recordEvents();
   const listenerErrors: unknown[] = [];
@@ -148,6 +148,11 @@ export function startScripted(options: RunScriptedOptions = {}): ScriptedTurn {
       return { ...scene, result: settled };
     },
   };
+}
+
+/** A runtime whose ids are none of the transcript's. */
+function runtimeFor({ events }: Transcript): VirtualRuntime {
+  return events.length === 0 ? virtualRuntime() : virtualRuntime({ idPrefix: `${events.length}_` });
 }
 
 function recorderOf(

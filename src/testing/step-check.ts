@@ -4,6 +4,7 @@
  */
 import type {
   ContentPartEvent,
+  RecordedToolResult,
   StepBeginEvent,
   StepEndEvent,
   SuspendedCall,
@@ -12,6 +13,7 @@ import type {
   ToolResultEvent,
   ToolStartEvent,
 } from '../core/events.ts';
+import type { StepStopReason } from '../core/stop-reason.ts';
 import type { Usage } from '../core/usage.ts';
 
 /** Says that a law is broken. */
@@ -28,7 +30,12 @@ interface CallCheck {
   started: boolean;
   finished: ToolFinishedEvent | undefined;
   settled: boolean;
+  /** What it finished with; in a turn that was given up, what it was settled with. */
+  result: RecordedToolResult | undefined;
 }
+
+/** Ends of a reply that may have nothing in it: all others need a part. */
+const MAY_BE_EMPTY: ReadonlySet<StepStopReason> = new Set<StepStopReason>(['filtered', 'max_tokens']);
 
 /** Checks one step, event by event. */
 export class StepCheck {
@@ -42,6 +49,7 @@ export class StepCheck {
   #received = 0;
   #count: number | undefined;
   #interrupted = false;
+  #stopReason: StepStopReason | undefined;
   /** Calls settled without having finished: right only where the turn was given up. */
   readonly #unfinished: { readonly toolCallId: string; readonly report: ReturnType<Report['fromHere']> }[] = [];
   /** Which call's result comes next. */
@@ -79,6 +87,7 @@ export class StepCheck {
     this.#received += 1;
     this.#count = event.count;
     this.#interrupted ||= event.reply?.interrupted !== undefined;
+    this.#stopReason ??= event.reply?.stopReason;
     if (event.type === 'tool.call') this.#addCall(event);
   }
 
@@ -86,7 +95,7 @@ export class StepCheck {
     if (event.sameAs !== undefined && !this.#callsById.has(event.sameAs)) {
       this.#report(1, `call ${event.toolCallId} shares the result of ${event.sameAs}, which is no earlier call of the step`);
     }
-    const call: CallCheck = { event, started: false, finished: undefined, settled: false };
+    const call: CallCheck = { event, started: false, finished: undefined, settled: false, result: undefined };
     this.#calls.push(call);
     this.#callsById.set(event.toolCallId, call);
   }
@@ -105,6 +114,15 @@ export class StepCheck {
     if (call.finished !== undefined) this.#report(9, `call ${event.toolCallId} finishes twice`);
     else if (call.settled) this.#report(3, `call ${event.toolCallId} finishes after its tool.result`);
     call.finished ??= event;
+    call.result ??= event.result;
+    this.#checkShared(call, call.result);
+  }
+
+  /** A call that shares a result has that very result, or was ended before it had it. */
+  #checkShared({ event: { toolCallId, sameAs } }: CallCheck, result: RecordedToolResult): void {
+    const shared = sameAs === undefined ? undefined : this.#callsById.get(sameAs)?.result;
+    if (shared === undefined || result.isError === true || sameJson(shared, result)) return;
+    this.#report(1, `call ${toolCallId} shares the result of ${String(sameAs)}, and has another`);
   }
 
   settle(event: ToolResultEvent): void {
@@ -118,6 +136,7 @@ export class StepCheck {
     else if (!sameJson(call.finished.result, event.result)) this.#report(9, `the tool.result of ${toolCallId} is not what it finished with`);
     if (event.name !== call.event.name) this.#report(3, `the tool.result of ${toolCallId} names "${event.name}", its call "${call.event.name}"`);
     call.settled = true;
+    call.result ??= event.result;
     while (this.#calls[this.#due]?.settled === true) this.#due += 1;
   }
 
@@ -143,6 +162,12 @@ export class StepCheck {
     if (this.ended) this.#report(3, `step ${event.step} has a second step.end`);
     if (this.#count !== undefined && !this.isWhole) {
       this.#report(3, `step ${event.step} ends with ${this.#received} of its ${this.#count} parts`);
+    }
+    if (this.#count === undefined && !MAY_BE_EMPTY.has(event.stopReason)) {
+      this.#report(3, `step ${event.step} ends "${event.stopReason}" without a part of its reply`);
+    }
+    if (event.stopReason !== (this.#stopReason ?? event.stopReason)) {
+      this.#report(3, `step ${event.step} ends "${event.stopReason}", its reply "${String(this.#stopReason)}"`);
     }
     this.reportUnfinished();
     this.reportUnanswered();

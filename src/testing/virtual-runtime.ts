@@ -50,6 +50,11 @@ export interface VirtualRuntime extends Runtime {
 /** Rounds without any timer until a promise counts as stuck: some platform features take a few tasks to answer. */
 const STUCK_AFTER = 100;
 
+const STUCK =
+  'settle: the promise cannot settle: nothing can run, and no timer waits. If it is a turn, look for a tool, a hook or a model ' +
+  'that hangs: a gatedTool that nobody finished, hangingTool() or hanging() without an abort, a promise that nobody resolves. ' +
+  'Finish it, abort the turn, or give it a deadlineMs.';
+
 /** Timers fired by one `runUntilIdle` until they count as endless. */
 const ENDLESS_AFTER = 100_000;
 
@@ -112,7 +117,7 @@ export function virtualRuntime(options: VirtualRuntimeOptions = {}): VirtualRunt
       promise.then(onSettled, onSettled);
       await nextTask();
       for (let idle = 0; !progress.isSettled; idle += 1) {
-        if (idle === STUCK_AFTER) throw new Error('settle: the promise cannot settle: nothing can run, and no timer waits.');
+        if (idle === STUCK_AFTER) throw new Error(STUCK);
         if (timers.size > 0) {
           idle = 0;
           fireNext();

@@ -141,17 +141,17 @@ describe('a failure', () => {
     expect(() => JSON.stringify(createTranscript(recorded).buildMessages())).not.toThrow();
   });
 
-  it('costs its tokens once, however often it is reported', async () => {
+  it('costs its tokens once an attempt, also where attempts fail with one and the same error', async () => {
     const error = new LLMError({ kind: 'server', message: 'gone', usage: toUsage({ inputTokens: 5 }) });
     const chat = async ({ onAttemptFailed }: LLMRequest): Promise<never> => {
-      await onAttemptFailed?.({ error });
+      await onAttemptFailed?.({ error }); // The first of three attempts.
       await onAttemptFailed?.({ error });
       throw error;
     };
 
     const { result } = await runWith(chat);
 
-    expect(result).toMatchObject({ error: { kind: 'server' }, usage: { inputTokens: 5 } });
+    expect(result).toMatchObject({ error: { kind: 'server' }, usage: { inputTokens: 15 } });
   });
 
   it('that is reported without an error is one of an unknown kind', async () => {

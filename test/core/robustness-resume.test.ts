@@ -177,7 +177,7 @@ describe('a resume that cannot begin', () => {
     expect(slow.runCount).toBe(0);
   });
 
-  it('closes the calls where a stop condition about the reply throws', async () => {
+  it('runs what a person allowed, and ends where a stop condition throws', async () => {
     const stopWhen = Object.assign(
       () => {
         throw new Error('no prices');
@@ -188,7 +188,7 @@ describe('a resume that cannot begin', () => {
     const options = { tools: [echoTool()], stopWhen, resume: { decisions: [ALLOW] } };
     const { recorded, result } = await resumeFrom(await suspended(), options);
 
-    expect(outline(recorded)).toStrictEqual(['turn.resume', 'tool.finished call_1', 'tool.result call_1', 'step.end', 'turn.end']);
+    expect(outline(recorded)).toStrictEqual(['turn.resume', 'tool.start call_1', 'tool.finished call_1', 'tool.result call_1', 'step.end', 'turn.end']);
     expect(result).toMatchObject({ stopReason: 'fatal_error', error: { code: 'hook_failed' } });
   });
 });
