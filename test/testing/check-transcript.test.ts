@@ -157,6 +157,26 @@ describe('correct transcripts', () => {
     expect(broken([...cut, { ...turnEnd, stopReason: 'aborted', steps: 1 }], { complete: true })).toStrictEqual([]);
   });
 
+  it('lets a reply that was filtered or cut at the limit have no part', () => {
+    for (const stopReason of ['filtered', 'max_tokens'] as const) {
+      const end: RecordedEvent = { ...first, type: 'step.end', stopReason, modelId: 'm', usage: USAGE };
+      const events = [...HEAD.slice(0, 4), end, { ...turnEnd, stopReason, steps: 1 }];
+
+      expect(broken(events, { complete: true })).toStrictEqual([]);
+    }
+  });
+
+  it('lets a call that shares a result be ended before it has it', () => {
+    const cancelled = { content: [{ type: 'text', text: 'cancelled' }], isError: true } as const;
+    const events = withChange((event) => {
+      if (event.type === 'tool.call' && event.toolCallId === 'b') return { ...event, sameAs: 'a' };
+      if (event.type === 'tool.start' && event.toolCallId === 'b') return [];
+      return 'result' in event && event.toolCallId === 'b' ? { ...event, result: cancelled } : event;
+    });
+
+    expect(broken(events, { complete: true })).toStrictEqual([]);
+  });
+
   it('ignores an event that it does not know', () => {
     const later = { ...turn, type: 'later.event' } as unknown as RecordedEvent;
 
@@ -190,6 +210,19 @@ describe('law 1', () => {
       'a result shared with a call that is not earlier',
       withChange((event) => (event.type === 'tool.call' && event.toolCallId === 'a' ? { ...event, sameAs: 'b' } : event)),
       ['1: call a shares the result of b, which is no earlier call of the step'],
+    ],
+    [
+      'a shared result that is another',
+      [
+        ...HEAD.slice(0, -1),
+        { ...call('b', 2), sameAs: 'a' },
+        finished('a'),
+        { ...finished('b'), result: { content: [] } },
+        settled('a'),
+        { ...settled('b'), result: { content: [] } },
+        stepEnd,
+      ],
+      ['1: call b shares the result of a, and has another'],
     ],
     [
       'an id of a call given twice',
@@ -309,6 +342,16 @@ describe('law 3', () => {
       'a part after the end of its step',
       withInsertion({ ...second, type: 'content.part', part: text, index: 1, count: 1 }, turnEnd),
       ['3: content.part 1 of step 2 is beyond its own count of 1', '3: content.part 1 of step 2 comes after its step.end'],
+    ],
+    [
+      'a step that ends without a part',
+      withChange((event) => (event.type === 'content.part' && event.step === 2 ? [] : event)),
+      ['3: step 2 ends "end_turn" without a part of its reply'],
+    ],
+    [
+      'a step that ends for another reason than its reply',
+      withChange((event) => (event === stepEnd ? { ...stepEnd, stopReason: 'end_turn' } : event)),
+      ['3: step 1 ends "end_turn", its reply "tool_use"'],
     ],
     ['a second end of a step', [...HEAD, ...RESULTS, stepEnd], ['3: step 1 has a second step.end']],
     [

@@ -1,8 +1,9 @@
 // `runScripted` runs a whole turn of the real loop in virtual time, hands back everything around it, and fails when the
 // transcript breaks a law. `startScripted` leaves the clock to the test.
-import { assistantMessage, createTranscript, LLMError, suspend, textOf, userMessage, type LoopEvent } from 'turnloop';
+import { assistantMessage, createTranscript, LLMError, suspend, textOf, userMessage, type LoopEvent, type RecordedEvent } from 'turnloop';
 import {
   abortAt,
+  checkTranscript,
   crashingRecorder,
   cutStream,
   delayed,
@@ -132,6 +133,20 @@ describe('runScripted', () => {
     expect(second.result.text).toBe('two');
   });
 
+  it('gives new ids in a transcript that has some, the same each time', async () => {
+    const twice = async (): Promise<readonly RecordedEvent[]> => {
+      const first = await runScripted({ replies: [toolCall('echo'), 'one'], tools: [echoTool()] });
+      const { transcript } = await runScripted({ replies: [toolCall('echo'), 'two'], tools: [echoTool()], transcript: first.transcript });
+      return transcript.events;
+    };
+
+    const events = await twice();
+
+    expect(checkTranscript(events, { complete: true })).toStrictEqual([]);
+    expect(events.flatMap((event) => (event.type === 'tool.call' ? [event.toolCallId] : []))).toStrictEqual(['call_1', 'call_14_1']);
+    expect(await twice()).toStrictEqual(events);
+  });
+
   it('goes on with a suspended turn', async () => {
     const ask = recordingTool({
       name: 'ask',
@@ -154,7 +169,10 @@ describe('runScripted', () => {
   });
 
   it('says so when the turn cannot end', async () => {
-    await expect(runScripted({ replies: [hanging()] })).rejects.toThrow('cannot settle');
+    const stuck = runScripted({ replies: [hanging()] });
+
+    await expect(stuck).rejects.toThrow('cannot settle');
+    await expect(stuck).rejects.toThrow('look for a tool, a hook or a model that hangs');
   });
 
   it('hands on misuse', async () => {
