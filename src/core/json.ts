@@ -132,7 +132,7 @@ function isExact(digits: string): boolean {
   const value = Number(digits);
   if (!Number.isFinite(value)) return false;
   // Written out to the last digit, an integer is meant exactly; 1e20 is not.
-  const isWrittenOut = /^-?\d[\d.]{15,}/.test(digits);
+  const isWrittenOut = /^-?\d{16,}/.test(digits);
   return !isWrittenOut || !Number.isInteger(value) || Number.isSafeInteger(value);
 }
 

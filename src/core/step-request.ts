@@ -129,11 +129,18 @@ async function applyRecovery(
     },
   };
   try {
-    return await scope.settle(recovery.apply(request, context));
+    const changed: unknown = await scope.settle(recovery.apply(request, context));
+    if (changed === undefined || changed === null) return undefined;
+    if (!isRequest(changed)) throw new TypeError('it returned something that is no request');
+    return changed;
   } catch (failure) {
     scope.notify({ name: 'recovery.failed', data: { recovery: recovery.name, error: { ...summarizeError(failure) } } });
     return undefined;
   }
+}
+
+function isRequest(value: unknown): value is LLMRequest {
+  return isRecord(value) && Array.isArray(value['messages']) && Array.isArray(value['tools']) && isRecord(value['signal']);
 }
 
 /** Checks what a model handed back. @throws {@link index.LLMError | LLMError} `malformed_response` naming what is wrong */

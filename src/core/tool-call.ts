@@ -18,8 +18,8 @@ import { isSuspension, replayOf, type AnyTool, type PendingCall, type ToolResult
 import { checkGivenInput, unknownToolMessage } from './tool-input.ts';
 import { reasonOf, resolveCall, UNKNOWN_OUTCOME, type PlannedCall, type ToolStep } from './tool-plan.ts';
 import { errorOutcome, failureResult, toToolOutcome, type ToolOutcome } from './tool-result.ts';
-import { createToolScheduler, type ToolScheduler } from './tool-scheduler.ts';
-import { abortOutcome, type TurnScope } from './turn-scope.ts';
+import { createToolScheduler, type SchedulerTicket, type ToolScheduler } from './tool-scheduler.ts';
+import { abortOutcome, type LingeringTool, type TurnScope } from './turn-scope.ts';
 
 /** What came of a batch of calls. */
 export interface BatchOutcome {
@@ -95,6 +95,8 @@ class Batch implements ToolBatch, CallBatch {
       this.#abortAll();
     });
     this.#busy += 1;
+    // Tools of earlier steps that still run stand before every call of this one.
+    for (const tool of this.scope.lingering) this.#holdFor(this.#scheduler.add(tool.accesses), tool);
     for (const run of this.#runs) this.#place(run);
     for (const run of this.#runs) if (run.state !== 'finished') void this.#drive(run);
     this.#pause();
@@ -183,6 +185,7 @@ class Batch implements ToolBatch, CallBatch {
 
   /** Waits for other calls or people: `begin` gets the function that ends the wait. */
   #idle<Value>(run: CallRun, begin: (wake: (value: Value) => void) => void): Promise<Value> {
+    if (run.ended !== undefined) return Promise.reject(new Interrupted(run.ended));
     return new Promise<Value>((resolve, reject) => {
       let isWaiting = true;
       const leave = (): boolean => {
@@ -210,6 +213,8 @@ class Batch implements ToolBatch, CallBatch {
         run.interrupt = (outcome) => {
           reject(new Interrupted(outcome));
         };
+        // It may have been ended between two waits.
+        if (run.ended !== undefined) reject(new Interrupted(run.ended));
         (work as PromiseLike<Value>).then(resolve, reject);
       });
     } finally {
@@ -276,6 +281,7 @@ class Batch implements ToolBatch, CallBatch {
       const key = hookKey(this.scope.hooks, index);
       const answered = await this.#carryOut(run, tool, { decision, hook: key });
       if (answered !== undefined) return answered;
+      this.#checkpoint(run);
     }
     return undefined;
   }
@@ -438,19 +444,17 @@ class Batch implements ToolBatch, CallBatch {
       return;
     }
     ticket.park();
+    this.#holdFor(ticket, this.scope.linger(run.accesses ?? [], lingering));
+  }
+
+  /** Keeps a place until a lingering tool is gone. */
+  #holdFor(ticket: SchedulerTicket, tool: LingeringTool): void {
     this.#lingering += 1;
-    const letGo = (): void => {
-      cancelTimer();
-      if (run.lingering === undefined) return;
-      run.lingering = undefined;
+    void tool.gone.then(() => {
       this.#lingering -= 1;
       ticket.release();
       this.#closeIfDone();
-    };
-    // One that never lets go holds up those behind it for the grace of an aborted turn, no longer.
-    const cancelTimer = this.scope.runtime.setTimer(this.scope.graceMs, letGo);
-    lingering.then(letGo, letGo);
-    void this.#done.then(cancelTimer);
+    });
   }
 
   async #finalize(run: CallRun, outcome: ToolOutcome): Promise<ToolOutcome> {

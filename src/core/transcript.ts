@@ -362,7 +362,7 @@ class TurnFold {
   suspended = false;
   resumes = 0;
   /** The last step, if it ended and only a compaction followed. */
-  endedStep: OpenStep | undefined;
+  endedStep: StepFold | undefined;
   lastReply: AssistantMessage | undefined;
   afterLimit: AfterLimit | undefined;
   /** The last step ended with a stop: anything that follows but the end means that the turn went on. */
@@ -383,7 +383,7 @@ class TurnFold {
   open(step: StepFold | undefined): OpenTurn {
     const { turnId, metadata } = this.begin;
     const { afterLimit } = this;
-    const openStep = step?.open() ?? this.endedStep;
+    const openStep = (step ?? this.endedStep)?.open();
     const lastReply = step?.lastReply() ?? this.lastReply;
     return {
       turnId,
@@ -588,7 +588,7 @@ class Fold {
 
   #compact(event: CompactionEvent): void {
     // It may come from a hook that runs behind the step: the turn is not said to go on.
-    if (this.#step?.ended !== undefined && this.#turn !== undefined) this.#turn.endedStep = this.#step.open();
+    if (this.#step?.ended !== undefined && this.#turn !== undefined) this.#turn.endedStep = this.#step;
     this.#sealEndedStep();
     let messages: readonly Message[] = this.#messages;
     for (const edit of event.edits) {

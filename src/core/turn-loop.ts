@@ -59,8 +59,8 @@ export class TurnLoop {
   /** The step that is open, for the interruption event. */
   #activeStep: number | undefined;
   #batch: ToolBatch | undefined;
-  /** What was asked of the step's calls before they were there. */
-  #early: { skip: boolean; readonly cancelled: Set<string> } = { skip: false, cancelled: new Set() };
+  /** What is asked of a step's calls before they are there; undefined while none are to come. */
+  #early: { skip: boolean; readonly cancelled: Set<string> } | undefined;
   /** Set for the one step that was granted after a limit. */
   #afterLimit: AfterLimit | undefined;
   #limitAsked = false;
@@ -115,22 +115,24 @@ export class TurnLoop {
 
   #skipPendingCalls(): void {
     if (this.#batch !== undefined) this.#batch.skipPendingCalls();
-    else if (this.#activeStep !== undefined) this.#early.skip = true;
+    else if (this.#early !== undefined) this.#early.skip = true;
   }
 
   #cancelToolCall(toolCallId: string): boolean {
     if (this.#batch !== undefined) return this.#batch.cancelToolCall(toolCallId);
-    if (this.#activeStep === undefined) return false;
+    if (this.#early === undefined) return false;
     this.#early.cancelled.add(toolCallId);
     return true;
   }
 
   /** Takes a step's batch of calls, and tells it what was asked before it was there. */
   #takeBatch(batch: ToolBatch | undefined): void {
+    const early = this.#early;
     this.#batch = batch;
-    if (batch === undefined) return;
-    for (const toolCallId of this.#early.cancelled) batch.cancelToolCall(toolCallId);
-    if (this.#early.skip) batch.skipPendingCalls();
+    this.#early = undefined;
+    if (batch === undefined || early === undefined) return;
+    for (const toolCallId of early.cancelled) batch.cancelToolCall(toolCallId);
+    if (early.skip) batch.skipPendingCalls();
   }
 
   /** Turns whatever stops the loop's own code into an end. */
@@ -343,6 +345,7 @@ export class TurnLoop {
   ): Promise<AfterStep> {
     const scope = this.#scope;
     this.#message = finished.message;
+    this.#early = undefined;
     const stop = await this.#askAfterStep(finished);
     if (scope.isAborted) return { end: this.#abortEnd() };
     this.#activeStep = undefined;

@@ -15,6 +15,7 @@ import type { JsonObject } from './json.ts';
 import type { LLM, LLMScope, Notice } from './llm.ts';
 import type { Message } from './message.ts';
 import { systemRuntime, type Runtime } from './runtime.ts';
+import type { ToolAccess } from './tool-access.ts';
 import type { ChildEvent } from './tool.ts';
 import { errorOutcome, type ToolOutcome } from './tool-result.ts';
 import { addUsage, NO_USAGE, toUsage, type Usage } from './usage.ts';
@@ -60,6 +61,14 @@ class GraceOver extends Error {
   override readonly name: string = 'GraceOver';
 }
 
+/** A tool that is not waited for any more and has not let go of what it touches. */
+export interface LingeringTool {
+  /** What it touches. */
+  readonly accesses: readonly ToolAccess[];
+  /** Resolves when it has let go, or was given up. */
+  readonly gone: Promise<void>;
+}
+
 /** Makes the scope of one turn. Call `close` when the turn is over. */
 export function createTurnScope(options: TurnScopeOptions): TurnScope {
   return new TurnScope(options);
@@ -90,6 +99,9 @@ export class TurnScope {
   abortCause: AbortCause | undefined;
   /** What the recorder failed with. */
   recorderError: TurnloopError | undefined;
+
+  /** Tools that time has run out for and that still run: calls that conflict with them wait. */
+  readonly lingering: Set<LingeringTool> = new Set<LingeringTool>();
 
   readonly #dispatch: DispatchEvent;
   readonly #buildMessages: TurnScopeOptions['buildMessages'];
@@ -174,6 +186,28 @@ export class TurnScope {
       });
       this.#cleanups.push(cancel);
     }
+  }
+
+  /**
+   * Keeps a tool that is not waited for any more in its place, until it lets go. One that never does holds others up for
+   * the grace of an aborted turn, no longer.
+   */
+  linger(accesses: readonly ToolAccess[], work: PromiseLike<unknown>): LingeringTool {
+    let resolve = (): void => undefined;
+    const gone = new Promise<void>((settle) => {
+      resolve = settle;
+    });
+    const tool: LingeringTool = { accesses, gone };
+    const letGo = (): void => {
+      cancelTimer();
+      this.lingering.delete(tool);
+      resolve();
+    };
+    const cancelTimer = this.runtime.setTimer(this.graceMs, letGo);
+    this.#cleanups.push(cancelTimer);
+    this.lingering.add(tool);
+    work.then(letGo, letGo);
+    return tool;
   }
 
   /**
