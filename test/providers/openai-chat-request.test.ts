@@ -232,6 +232,25 @@ describe('messages', () => {
       { type: 'text', text: '[video/mp4 left out: this model cannot be sent it]' },
     ]);
   });
+
+  it('takes media types whatever their case, and sends them in lower case', async () => {
+    const parts = [
+      { type: 'media', mediaType: 'IMAGE/PNG', data: 'AA' },
+      { type: 'media', mediaType: 'Audio/MPEG', data: 'BB' },
+      { type: 'media', mediaType: 'Application/PDF', data: 'CC' },
+    ] as const;
+    const messages = [userMessage(parts), assistantMessage([call('a')]), toolMessage([parts[1]], { toolCallId: 'a', name: 'f' })];
+    for (const mediaTypes of [undefined, ['image/png', 'AUDIO/', 'application/pdf']]) {
+      const { body } = await send(messages, {}, { capabilities: { mediaTypes } });
+
+      expect(body.messages[0]!['content']).toStrictEqual([
+        { type: 'image_url', image_url: { url: 'data:image/png;base64,AA' } },
+        { type: 'input_audio', input_audio: { data: 'BB', format: 'mp3' } },
+        { type: 'file', file: { filename: 'document.pdf', file_data: 'data:application/pdf;base64,CC' } },
+      ]);
+      expect(body.messages[2]!['content']).toContain('left out');
+    }
+  });
 });
 
 describe('ids', () => {

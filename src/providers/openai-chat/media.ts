@@ -1,4 +1,4 @@
-/** Media: images, audio and files as this protocol's content parts, and back. */
+/** Media: images, audio and files as this protocol's content parts, and back. Media types count whatever their case. */
 import { isRecord, type JsonObject } from '../../core/json.ts';
 import type { MediaPart } from '../../core/message.ts';
 
@@ -17,13 +17,19 @@ const AUDIO_FORMATS: ReadonlyMap<string, string> = new Map([
  * @param accepted - `capabilities.mediaTypes`: undefined where it is not known, and then the server decides.
  */
 export function toMediaContent(part: MediaPart, accepted: readonly string[] | undefined): JsonObject | undefined {
-  if (accepted !== undefined && !accepted.some((type) => matchesType(part.mediaType, type))) return undefined;
-  if (part.mediaType.startsWith('image/')) return { type: 'image_url', image_url: { url: part.url ?? dataUrl(part) } };
+  const mediaType = part.mediaType.toLowerCase();
+  if (accepted !== undefined && !accepted.some((type) => matchesType(mediaType, type.toLowerCase()))) return undefined;
+  if (mediaType.startsWith('image/')) return { type: 'image_url', image_url: { url: part.url ?? dataUrl(part) } };
   if (part.data === undefined) return undefined;
-  const format = AUDIO_FORMATS.get(part.mediaType);
+  const format = AUDIO_FORMATS.get(mediaType);
   if (format !== undefined) return { type: 'input_audio', input_audio: { data: part.data, format } };
-  if (part.mediaType !== 'application/pdf') return undefined;
+  if (mediaType !== 'application/pdf') return undefined;
   return { type: 'file', file: { filename: 'document.pdf', file_data: dataUrl(part) } };
+}
+
+/** Whether media is to be heard. */
+export function isAudio({ mediaType }: MediaPart): boolean {
+  return /^audio\//i.test(mediaType);
 }
 
 /** What stands in the place of media that cannot be sent. A model reads it. */
@@ -36,13 +42,13 @@ export function readMediaPart(part: Record<string, unknown>): MediaPart | undefi
   const image = part['image_url'];
   const url = isRecord(image) ? image['url'] : image;
   if (typeof url !== 'string' || url === '') return undefined;
-  const inline = /^data:([^;,]+);base64,/.exec(url);
+  const inline = /^data:([^;,]+);base64,/i.exec(url);
   if (inline === null) return { type: 'media', mediaType: 'image/*', url };
-  return { type: 'media', mediaType: inline[1] ?? 'image/*', data: url.slice(inline[0].length) };
+  return { type: 'media', mediaType: inline[1]?.toLowerCase() ?? 'image/*', data: url.slice(inline[0].length) };
 }
 
 function dataUrl({ mediaType, data }: MediaPart): string {
-  return `data:${mediaType};base64,${data ?? ''}`;
+  return `data:${mediaType.toLowerCase()};base64,${data ?? ''}`;
 }
 
 function matchesType(mediaType: string, accepted: string): boolean {

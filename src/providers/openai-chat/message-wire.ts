@@ -17,7 +17,7 @@ import type {
 } from '../../core/message.ts';
 import { toWireName } from '../shared/tool-names.ts';
 import { cleanText, isBlank } from '../shared/wire-text.ts';
-import { mediaNote, toMediaContent } from './media.ts';
+import { isAudio, mediaNote, toMediaContent } from './media.ts';
 import { isContentThinking, ownData, type ThinkingEcho, thinkingFields } from './thinking.ts';
 
 /** What messages are written for. */
@@ -96,7 +96,7 @@ export function writeTool(message: ToolMessage, wireId: string, { mediaTypes }: 
 
 /** Audio counts as an answer to nothing when a user seems to say it: of a tool's media, images and files only. */
 function toResultMedia(part: MediaPart, mediaTypes: readonly string[] | undefined): JsonObject | undefined {
-  return part.mediaType.startsWith('audio/') ? undefined : toMediaContent(part, mediaTypes);
+  return isAudio(part) ? undefined : toMediaContent(part, mediaTypes);
 }
 
 function toContent(parts: readonly (TextPart | MediaPart)[], mediaTypes: readonly string[] | undefined): JsonValue | undefined {
