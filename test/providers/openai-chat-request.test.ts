@@ -404,6 +404,28 @@ describe('tools', () => {
     expect((await send(history)).body.messages[1]).toMatchObject({ tool_calls: [{ function: { name: wireNames[0] } }] });
   });
 
+  it('gives each tool a wire name of its own, also one that is named like the hashed form of another', async () => {
+    const wireNamesOf = async (...names: readonly string[]): Promise<string[]> => {
+      const { body } = await send([userMessage('x')], { tools: names.map((name) => tool(name)) });
+      return (body['tools'] as { function: { name: string } }[]).map((each) => each.function.name);
+    };
+    const [hashed = ''] = await wireNamesOf('a.b');
+    const [again = ''] = await wireNamesOf(hashed);
+
+    for (const names of [['a.b', hashed, again], [again, hashed, 'a.b']]) {
+      const wireNames = await wireNamesOf(...names);
+      const calls = wireNames.map((name, index) => callDelta({ index, id: `c${index}`, function: { name, arguments: '{}' } }));
+      const fake = fakeServer({ body: events([...calls, finish('tool_calls')]) });
+      const { content } = await chatOn(fake).chat(request(undefined, { tools: names.map((name) => tool(name)) }));
+
+      expect(new Set(wireNames).size).toBe(names.length);
+      expect(content.map((part) => part.type === 'tool_call' && part.name)).toStrictEqual(names);
+      const history = await send([userMessage('x'), ...exchange(...names.map((name, at) => call(`c${at}`, { name })))]);
+      expect((history.body.messages[1]!['tool_calls'] as { function: { name: string } }[]).map((each) => each.function.name)).toStrictEqual(wireNames);
+    }
+    expect(await wireNamesOf('get_calendar', 'mcp__server__projects')).toStrictEqual(['get_calendar', 'mcp__server__projects']);
+  });
+
   it.each([
     [
       { type: 'object', properties: { route: { type: 'string' }, file: { type: 'string' } }, anyOf: [{ required: ['route'] }, { required: ['file'] }] },

@@ -6,7 +6,7 @@
  */
 import type { JsonObject, JsonSchema } from '../../core/json.ts';
 import type { LLMRequest, ToolChoice, ToolDefinition } from '../../core/llm.ts';
-import { renamedTools, toWireName } from '../shared/tool-names.ts';
+import { nameTools, type ToolNames } from '../shared/tool-names.ts';
 import { toToolSchema } from '../shared/tool-schema.ts';
 import { cleanText, isBlank } from '../shared/wire-text.ts';
 import { createHistoryWriter } from './history-writer.ts';
@@ -29,7 +29,7 @@ export interface RequestWriter {
 
 interface WrittenTools {
   readonly json: string;
-  readonly renamed: ReadonlyMap<string, string>;
+  readonly names: ToolNames;
 }
 
 // No model writes more in one reply; a larger wish is answered with an error by some servers.
@@ -46,17 +46,18 @@ export function createRequestWriter(config: OpenAIChatConfig, target: () => Wire
   function toolsOf(tools: readonly ToolDefinition[]): WrittenTools {
     const known = writtenTools.get(tools);
     if (known !== undefined) return known;
-    const written = { json: JSON.stringify(tools.map(toWireTool)), renamed: renamedTools(tools) };
+    const names = nameTools(tools);
+    const written = { json: JSON.stringify(tools.map((tool) => toWireTool(tool, names))), names };
     writtenTools.set(tools, written);
     return written;
   }
 
-  function tailFields(request: LLMRequest): JsonObject {
+  function tailFields(request: LLMRequest, names: ToolNames): JsonObject {
     const { toolChoice = 'auto', responseSchema } = request;
     const maxTokens = request.maxOutputTokens ?? options.maxOutputTokens;
     const ceiling = options.capabilities?.maxOutputTokens ?? MAX_OUTPUT_TOKENS;
     return {
-      ...(request.tools.length > 0 && toolChoice !== 'auto' && { tool_choice: toWireChoice(toolChoice) }),
+      ...(request.tools.length > 0 && toolChoice !== 'auto' && { tool_choice: toWireChoice(toolChoice, names) }),
       ...(responseSchema !== undefined && { response_format: toResponseFormat(responseSchema) }),
       ...(maxTokens !== undefined && { [maxTokensField]: Math.max(1, Math.min(maxTokens, ceiling)) }),
     };
@@ -65,28 +66,28 @@ export function createRequestWriter(config: OpenAIChatConfig, target: () => Wire
   return {
     write(request) {
       const { systemPrompt, messages, tools } = request;
-      const { json, renamed } = tools.length === 0 ? { json: '', renamed: new Map<string, string>() } : toolsOf(tools);
+      const { json, names } = tools.length === 0 ? { json: '', names: nameTools(tools) } : toolsOf(tools);
       const system = isBlank(systemPrompt) ? '' : `,${writeSystem(systemPrompt)}`;
       const list = (system + history.write(messages)).slice(1);
-      const tail = JSON.stringify(tailFields(request)).slice(1);
+      const tail = JSON.stringify(tailFields(request, names)).slice(1);
       const toolField = json === '' ? '' : `,"tools":${json}`;
       return {
         body: `${head}${toolField},"messages":[${list}]${tail === '}' ? '' : ','}${tail}`,
-        toolName: (wireName) => renamed.get(wireName) ?? wireName,
+        toolName: names.fromWire,
       };
     },
   };
 }
 
-function toWireTool({ name, description, inputSchema }: ToolDefinition): JsonObject {
+function toWireTool({ name, description, inputSchema }: ToolDefinition, { toWire }: ToolNames): JsonObject {
   return {
     type: 'function',
-    function: { name: toWireName(name), description: cleanText(description), parameters: toToolSchema(inputSchema) },
+    function: { name: toWire(name), description: cleanText(description), parameters: toToolSchema(inputSchema) },
   };
 }
 
-function toWireChoice(choice: ToolChoice): string | JsonObject {
-  return typeof choice === 'string' ? choice : { type: 'function', function: { name: toWireName(choice.name) } };
+function toWireChoice(choice: ToolChoice, { toWire }: ToolNames): string | JsonObject {
+  return typeof choice === 'string' ? choice : { type: 'function', function: { name: toWire(choice.name) } };
 }
 
 function toResponseFormat(schema: JsonSchema): JsonObject {
