@@ -217,6 +217,8 @@ export {
 export {
   type AbortCause,
   createTurnScope,
+  type LingeringTool,
+  type LingeringTool,
   type TurnScope,
   type TurnScopeOptions,
   type Unstamped,
