@@ -218,7 +218,6 @@ export {
   type AbortCause,
   createTurnScope,
   type LingeringTool,
-  type LingeringTool,
   type TurnScope,
   type TurnScopeOptions,
   type Unstamped,

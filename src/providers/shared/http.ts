@@ -14,19 +14,20 @@ import { createWatch, type Watch } from './watch.ts';
 /** Time limits of a request, in milliseconds; `Infinity` for none. */
 export interface RequestTimeouts {
   /**
-   * Until the server answers at all: its status and headers.
+   * Until the server answers at all: its status and headers. Waiting for a key counts.
    *
    * @defaultValue 30,000; for a server on this machine or in a private network `firstTokenMs`, since local servers
    * often hold the headers back until they have read the prompt
    */
   readonly connectMs?: number | undefined;
   /**
-   * From the start of the request to the first token. Comments that keep a connection open don't count.
+   * From the start of the request to the first token: a fragment of text, thinking or a tool call. What only keeps a
+   * connection open is none, be it comments or empty chunks.
    *
    * @defaultValue 290,000: Node's own `fetch` gives up after 300 s without headers; more needs a `fetch` of your own
    */
   readonly firstTokenMs?: number | undefined;
-  /** From one token to the next. @defaultValue 60,000 */
+  /** From one token to the next, and from the finish reason to the end of the answer. @defaultValue 60,000 */
   readonly betweenTokensMs?: number | undefined;
 }
 
@@ -90,8 +91,10 @@ export async function post<Result>(request: PostRequest, read: (answer: Answer) 
   const watch = createWatch({ ...request, origin: url.origin, release: connection.release });
   try {
     throwIf(watch.interruption());
+    const connectMs = Math.min(timeouts.connectMs, timeouts.firstTokenMs);
+    watch.limit('api_key', connectMs, startedAt);
     const headers = await watch.wait(request.headers());
-    watch.limit('connect', timeouts.connectMs);
+    watch.limit('connect', connectMs, startedAt);
     const response = await watch.wait(send(request, headers, connection.signal), discard);
     if (isRedirect(response)) throw redirectError(response, url, redact);
     watch.limit('first_token', timeouts.firstTokenMs, startedAt);

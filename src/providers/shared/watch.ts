@@ -9,7 +9,7 @@ import { LLMError } from '../../core/errors.ts';
 import type { Runtime } from '../../core/runtime.ts';
 
 /** What a request waits for when its time is up. */
-export type WaitPhase = 'connect' | 'first_token' | 'between_tokens' | 'rest';
+export type WaitPhase = 'api_key' | 'connect' | 'first_token' | 'between_tokens' | 'rest';
 
 /** What a watch needs. */
 export interface WatchOptions {
@@ -43,6 +43,7 @@ function abortedError(): LLMError {
 }
 
 const TIMED_OUT: Readonly<Record<WaitPhase, string>> = {
+  api_key: 'was not asked: the `apiKey` function gave no key',
   connect: 'did not answer',
   first_token: 'sent no token',
   between_tokens: 'went silent in the middle of its answer, and stayed so',
