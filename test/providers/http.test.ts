@@ -177,6 +177,35 @@ describe('time limits', () => {
     await server.requests.at(-1)?.closed;
   });
 
+  it('ends a wait for a key that never comes, with nothing sent', async () => {
+    const fake = fakeServer();
+    const { controller, runtime, left } = watched();
+    const waiting = chatOn(fake, { apiKey: () => new Promise<string>(() => {}), timeouts: { connectMs: 40 } });
+    const error = await errorOf(waiting.chat(request(undefined, { signal: controller.signal, scope: scope(runtime) })));
+
+    expect(error).toMatchObject({ kind: 'timeout', code: 'api_key_timeout', message: expect.stringContaining('`apiKey`') });
+    expect(fake.sent).toHaveLength(0);
+    expect(left()).toBe(0);
+  });
+
+  it('counts the wait for a key as time to connect', async () => {
+    server.respond(() => {});
+    const startedAt = Date.now();
+    const apiKey = async (): Promise<string> => {
+      await new Promise((resolve) => setTimeout(resolve, 150));
+      return 'sk-1';
+    };
+
+    expect(await errorOf(llm({ apiKey, timeouts: { connectMs: 200 } }).chat(request()))).toMatchObject({ code: 'connect_timeout' });
+    expect(Date.now() - startedAt).toBeLessThan(330);
+  });
+
+  it('does not let a server that never answers take longer than the first token may', async () => {
+    server.respond(() => {});
+
+    expect(await errorOf(llm({ timeouts: { connectMs: 5000, firstTokenMs: 40 } }).chat(request()))).toMatchObject({ kind: 'timeout' });
+  }, 2000);
+
   it('ends a server that sends headers and no token; comments are none', async () => {
     server.respond((response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
