@@ -82,7 +82,7 @@ export const scheduler: BenchCase = {
 };
 
 function fileOf(index: number): string {
-  return `/work/folder-${Math.floor(index / FILES_PER_FOLDER)}/file-${index}.txt`;
+  return `/project/folder-${Math.floor(index / FILES_PER_FOLDER)}/file-${index}.txt`;
 }
 
 /** Two files of its own for each call. */
