@@ -216,6 +216,82 @@ describe('time limits', () => {
     expect(await errorOf(llm({ timeouts: { firstTokenMs: 80 } }).chat(request()))).toMatchObject({ kind: 'timeout', code: 'first_token_timeout' });
   });
 
+  const idle: readonly (readonly [string, string])[] = [
+    ['a role', events([delta({ role: 'assistant', content: '' })], '')],
+    ['an empty delta', events([delta({})], '')],
+    ['empty thinking', events([delta({ reasoning_content: '', reasoning_details: [{ type: 'reasoning.text', text: '', index: 0 }] })], '')],
+    ['an empty fragment of a call', events([delta({ tool_calls: [{ index: 0, function: { arguments: '' } }] })], '')],
+    ['no choice', events([{ choices: [] }], '')],
+    ['usage', events([{ choices: [], usage: { prompt_tokens: 1, completion_tokens: 0 } }], '')],
+  ];
+
+  const OK = [{ type: 'text', text: 'ok' }];
+
+  function everyTenMs(body: string, first = ''): Responder {
+    return (response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.write(first);
+      const timer = setInterval(() => response.write(body), 10);
+      response.on('close', () => clearInterval(timer));
+    };
+  }
+
+  it.each(idle)('does not take %s for the first token', async (_name, body) => {
+    server.respond(async (response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.write(body);
+      await new Promise((resolve) => setTimeout(resolve, 120));
+      response.end(events([delta({ content: 'ok' }), finish('stop')]));
+    });
+
+    expect(await llm({ timeouts: { firstTokenMs: 5000, betweenTokensMs: 40 } }).chat(request())).toMatchObject({ content: expect.arrayContaining(OK) });
+  });
+
+  it.each(idle)('ends a server that sends %s again and again', async (_name, body) => {
+    const timeouts = { firstTokenMs: 80, betweenTokensMs: 80 };
+    const call = { index: 0, id: 'c', function: { name: 'f', arguments: '{' } };
+
+    server.respond(everyTenMs(body));
+    expect(await errorOf(llm({ timeouts }).chat(request()))).toMatchObject({ kind: 'timeout', code: 'first_token_timeout' });
+    server.respond(everyTenMs(body, events([delta({ tool_calls: [call] })], '')));
+    expect(await errorOf(llm({ timeouts }).chat(request()))).toMatchObject({ kind: 'timeout', code: 'between_tokens_timeout' });
+  });
+
+  it.each(idle)('waits for the end no longer than between tokens when %s follows the finish reason again and again', async (_name, body) => {
+    const timeouts = { firstTokenMs: 5000, betweenTokensMs: 60 };
+
+    server.respond(everyTenMs(body, events([delta({ content: 'ok' }), finish('stop')], '')));
+    expect(await llm({ timeouts }).chat(request())).toMatchObject({ content: expect.arrayContaining(OK), stopReason: 'end_turn' });
+    server.respond(everyTenMs(body, events([finish('content_filter')], '')));
+    expect(await llm({ timeouts }).chat(request())).toMatchObject({ stopReason: 'filtered' });
+  }, 2000);
+
+  it.each([
+    ['text', { content: 'x' }],
+    ['a refusal', { refusal: 'x' }],
+    ['thinking', { reasoning_content: 'x' }],
+    ['details of thinking', { reasoning_details: [{ type: 'reasoning.text', text: 'x', index: 0 }] }],
+    ['encrypted thinking', { reasoning_details: [{ type: 'reasoning.encrypted', data: 'x', id: 'r' }] }],
+    ['arguments', { tool_calls: [{ index: 0, function: { arguments: ' ' } }] }],
+  ])('counts %s as a token', async (_name, content) => {
+    server.respond(async (response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      for (let count = 0; count < 6; count += 1) {
+        response.write(events([delta(content)], ''));
+        await new Promise((resolve) => setTimeout(resolve, 40));
+      }
+      response.end(events([delta({ content: 'ok', tool_calls: [{ index: 0, id: 'c', function: { name: 'f', arguments: '{}' } }] }), finish('stop')]));
+    });
+
+    expect(await llm({ timeouts: { firstTokenMs: 160, betweenTokensMs: 160 } }).chat(request())).toMatchObject({ rawStopReason: 'stop' });
+  });
+
+  it('ends a plain answer that goes on with white space alone', async () => {
+    server.respond(everyTenMs(' \n', '{"choices":'));
+
+    expect(await errorOf(llm({ timeouts: { firstTokenMs: 80, betweenTokensMs: 80 } }).chat(request()))).toMatchObject({ kind: 'timeout' });
+  }, 2000);
+
   it('ends a server that stalls between tokens, and keeps the text', async () => {
     server.respond(stall);
     const { controller, runtime, left } = watched();

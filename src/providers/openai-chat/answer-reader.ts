@@ -45,7 +45,8 @@ interface Reading {
 async function readPlain(answer: Answer, head: readonly Uint8Array[], { reply, context }: Reading): Promise<LLMResponse> {
   const pieces = [...head];
   for (let chunk = await answer.nextChunk(); chunk !== undefined; chunk = await answer.nextChunk()) {
-    answer.progress();
+    // White space keeps a connection open while the reply is being made.
+    if (firstByte(chunk) !== undefined) answer.progress();
     pieces.push(chunk);
   }
   const text = decodeUtf8(concatBytes(pieces)).replace(/^\ufeff/, '');
@@ -99,12 +100,10 @@ async function readStream(answer: Answer, head: readonly Uint8Array[], { reply, 
   return reply.finish(sawEnd);
 
   function push(chunk: Uint8Array): void {
-    const before = sawEvent;
-    sawEvent = false;
+    const before = reply.progress;
     events.push(chunk);
     // Once per chunk, however many events it holds.
-    if (sawEvent) answer.progress();
-    sawEvent ||= before;
+    if (reply.progress !== before) answer.progress();
     if (sawEvent || seenLength >= HEAD_BYTES) return;
     seen.push(chunk);
     seenLength += chunk.length;

@@ -39,6 +39,8 @@ export interface ReplyReader {
   readBody(body: unknown): boolean;
   /** True once there was a finish reason: what is missing then is no part of the reply. */
   readonly isFinished: boolean;
+  /** Grows with whatever the model said, and once with the finish reason; not with empty chunks or usage. */
+  readonly progress: number;
   /** True once there was anything of the protocol's. */
   readonly hasBegun: boolean;
   /** The field in which this reply showed its thinking. */
@@ -71,7 +73,15 @@ export function createReplyReader({ provider, model, toolName, onDelta, toError 
   let latestThinking: PartialThinking | undefined;
   let isRefused = false;
   let hasBegun = false;
-  const calls = createToolCallReader({ toolName, onDelta, onCall: (call) => items.push({ type: 'call', call }) });
+  let progress = 0;
+  const calls = createToolCallReader({
+    toolName,
+    onDelta,
+    onCall: (call) => items.push({ type: 'call', call }),
+    onProgress: () => {
+      progress += 1;
+    },
+  });
 
   function readChunk(chunk: unknown): void {
     if (isErrorBody(chunk)) {
@@ -104,7 +114,10 @@ export function createReplyReader({ provider, model, toolName, onDelta, toError 
     if (choice === undefined) return undefined;
     hasBegun = true;
     if (isErrorBody(choice)) throw toError(choice);
-    finishReason = word(choice['finish_reason']) ?? finishReason;
+    const reason = word(choice['finish_reason']);
+    if (reason === undefined) return choice;
+    if (finishReason === undefined) progress += 1;
+    finishReason = reason;
     return choice;
   }
 
@@ -127,7 +140,7 @@ export function createReplyReader({ provider, model, toolName, onDelta, toError 
     if (!Array.isArray(details) || details.length === 0) return;
     const text = field === undefined ? readDetailsText(details) : '';
     if (text !== '') addThinking(text, undefined);
-    addDetails(thinkingForData(), details);
+    if (addDetails(thinkingForData(), details)) progress += 1;
   }
 
   function readParts(parts: readonly unknown[]): void {
@@ -144,6 +157,7 @@ export function createReplyReader({ provider, model, toolName, onDelta, toError 
 
   function addText(text: string): void {
     if (text === '') return;
+    progress += 1;
     const last = items.at(-1);
     if (last?.type === 'text') {
       last.text += text;
@@ -161,6 +175,7 @@ export function createReplyReader({ provider, model, toolName, onDelta, toError 
 
   function addThinking(text: string, field: ThinkingField | undefined): void {
     if (text === '') return;
+    progress += 1;
     thinkingField ??= field;
     const last = items.at(-1);
     if (last?.type === 'thinking') {
@@ -173,7 +188,9 @@ export function createReplyReader({ provider, model, toolName, onDelta, toError 
   }
 
   function addMedia(part: MediaPart | undefined): void {
-    if (part !== undefined) items.push({ type: 'media', part });
+    if (part === undefined) return;
+    progress += 1;
+    items.push({ type: 'media', part });
   }
 
   /** What Gemini attaches to a message, to be sent back with it. */
@@ -242,6 +259,9 @@ export function createReplyReader({ provider, model, toolName, onDelta, toError 
     finish,
     get isFinished() {
       return finishReason !== undefined;
+    },
+    get progress() {
+      return progress;
     },
     get hasBegun() {
       return hasBegun;

@@ -15,6 +15,9 @@ export type ThinkingField = 'reasoning_content' | 'reasoning' | 'reasoning_text'
 
 const TEXT_FIELDS = ['reasoning_content', 'reasoning', 'reasoning_text'] as const;
 
+/** What of a detail is thinking, readable or not. */
+const CONTENT_KEYS = ['text', 'summary', 'data', 'signature'];
+
 /** Thinking as far as it has come. */
 export interface PartialThinking {
   readonly type: 'thinking';
@@ -50,15 +53,22 @@ export function readDetailsText(details: readonly unknown[]): string {
   return text;
 }
 
-/** Adds streamed `reasoning_details` to those before: pieces of one block are joined, signatures kept. */
-export function addDetails(thinking: PartialThinking, details: readonly unknown[]): void {
+/**
+ * Adds streamed `reasoning_details` to those before: pieces of one block are joined, signatures kept.
+ *
+ * @returns Whether they held anything.
+ */
+export function addDetails(thinking: PartialThinking, details: readonly unknown[]): boolean {
+  let held = false;
   for (const detail of details) {
     if (!isRecord(detail)) continue;
+    held ||= CONTENT_KEYS.some((key) => isText(detail[key]));
     const last = thinking.details.at(-1);
     if (last !== undefined && isSameBlock(last, detail)) mergeDetail(last, detail);
     // It came out of JSON.
     else thinking.details.push({ ...(detail as JsonObject) });
   }
+  return held;
 }
 
 function isSameBlock(last: Record<string, JsonValue>, next: Record<string, unknown>): boolean {

@@ -41,6 +41,8 @@ export interface ToolCallReaderOptions {
   readonly onCall: (call: PartialCall) => void;
   /** A fragment can go live. */
   readonly onDelta: ((delta: LLMDelta) => void) | undefined;
+  /** A fragment brought a name or arguments, whether it can go live or not. */
+  readonly onProgress: () => void;
 }
 
 /** Reads the calls of one reply. */
@@ -52,7 +54,7 @@ export interface ToolCallReader {
 }
 
 /** Makes a reader for one reply. */
-export function createToolCallReader({ toolName, onCall, onDelta }: ToolCallReaderOptions): ToolCallReader {
+export function createToolCallReader({ toolName, onCall, onDelta, onProgress }: ToolCallReaderOptions): ToolCallReader {
   const calls: PartialCall[] = [];
   const byIndex = new Map<number | string, PartialCall>();
   const byId = new Map<string, PartialCall>();
@@ -98,6 +100,8 @@ export function createToolCallReader({ toolName, onCall, onDelta }: ToolCallRead
     }
     if (isWholeAgain(call, name, inputText)) return;
     call.inputText += inputText;
+    // Some servers repeat the name in each fragment, so a name counts once.
+    if (inputText !== '' || (name !== '' && call.name === '')) onProgress();
     if (call.callIndex >= 0) {
       if (inputText !== '') onDelta?.({ type: 'tool_call', callIndex: call.callIndex, inputText });
       return;

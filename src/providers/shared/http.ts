@@ -65,7 +65,7 @@ export interface Answer {
    * @throws {@link index.LLMError | LLMError} of kind `aborted`, `timeout` or `network`.
    */
   nextChunk(): Promise<Uint8Array | undefined>;
-  /** To be called when tokens arrived: from now on the limit between tokens holds. */
+  /** To be called when tokens arrived, or the end of the reply: from now on the limit between tokens holds. */
   progress(): void;
   /** Reads on to the end of the body, for a short time only, so that the connection can be used again. */
   drain(): Promise<void>;
