@@ -26,7 +26,7 @@ export interface FakeServer {
 }
 
 export interface FakeAnswer {
-  readonly body?: string;
+  readonly body?: string | Uint8Array;
   readonly status?: number;
   readonly headers?: Record<string, string>;
   readonly chunking?: Chunking;
@@ -51,7 +51,8 @@ export function fakeServer(...answers: readonly FakeAnswer[]): FakeServer {
 }
 
 function toStream({ body = '', chunking = 'whole', open, failure }: FakeAnswer, onCancel: () => void): ReadableStream<Uint8Array> {
-  const pieces = body === '' ? [] : [...cut(new TextEncoder().encode(body), chunking)];
+  const bytes = typeof body === 'string' ? new TextEncoder().encode(body) : body;
+  const pieces = bytes.length === 0 ? [] : [...cut(bytes, chunking)];
   let next = 0;
   return new ReadableStream({
     pull(controller) {
@@ -103,7 +104,7 @@ export interface ReadReply {
 }
 
 /** Reads a body in each chunking; the readings must not differ. */
-export async function readBody(body: string, options: Partial<OpenAIChatOptions> = {}): Promise<ReadReply> {
+export async function readBody(body: string | Uint8Array, options: Partial<OpenAIChatOptions> = {}): Promise<ReadReply> {
   const readings: ReadReply[] = [];
   for (const chunking of CHUNKINGS) {
     const deltas: LLMDelta[] = [];
@@ -129,7 +130,7 @@ export async function errorOf(chat: Promise<unknown>): Promise<LLMError> {
 }
 
 /** The error that a body is read as, in each chunking. */
-export async function errorOfBody(body: string, more: FakeAnswer = {}): Promise<LLMError> {
+export async function errorOfBody(body: string | Uint8Array, more: FakeAnswer = {}): Promise<LLMError> {
   let last: LLMError | undefined;
   for (const chunking of CHUNKINGS) {
     const error = await errorOf(chatOn(fakeServer({ body, chunking, ...more })).chat(request()));

@@ -80,6 +80,34 @@ describe('the end of a reply', () => {
     expect(await errorOfBody(last.slice(0, -9))).toMatchObject({ kind: 'network', code: 'stream_incomplete' });
   });
 
+  describe.each([1, 2, 3])('cut after %d bytes of a character', (length) => {
+    const begun = (text: string): Uint8Array => new Uint8Array([...new TextEncoder().encode(text), ...new TextEncoder().encode('😀').subarray(0, length)]);
+    const failure = new TypeError('terminated', { cause: { code: 'ECONNRESET' } });
+
+    it.each([
+      ['an event', 'data: {"x":"'],
+      ['a comment', ': '],
+    ])('keeps a reply that was complete when %s follows it', async (_name, rest) => {
+      const body = begun(events([delta({ content: 'whole' }), finish('stop')], '') + rest);
+
+      expect((await readBody(body)).response).toMatchObject({ stopReason: 'end_turn', content: [{ text: 'whole' }] });
+      expect(await chatOn(fakeServer({ body, failure })).chat(request())).toMatchObject({ content: [{ text: 'whole' }] });
+    });
+
+    it('reports a reply that was not complete as cut, with the text so far', async () => {
+      const body = begun(`${events([delta({ content: 'par' })], '')}data: {"choices":[{"index":0,"delta":{"content":"`);
+
+      expect(await errorOfBody(body)).toMatchObject({ kind: 'network', code: 'stream_incomplete', retryable: true, partial: [{ text: 'par' }] });
+      expect(await errorOfBody(begun('data: {"id":"'))).toMatchObject({ kind: 'network', code: 'stream_incomplete' });
+    });
+
+    it('reports a plain body as what it is without it', async () => {
+      const error = await errorOfBody(begun('{"choices":[{"message":{"content":"'));
+
+      expect(error).toMatchObject({ kind: 'malformed_response', message: expect.stringContaining('not valid JSON') });
+    });
+  });
+
   it('BR-035: gives a refusal as text, and says that it is one', async () => {
     const { response, deltas } = await readBody(events([delta({ refusal: 'I can' }), delta({ refusal: 'not.' }), finish('stop')]));
 

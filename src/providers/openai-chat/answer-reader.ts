@@ -9,7 +9,7 @@ import type { LLMResponse } from '../../core/llm.ts';
 import { type ErrorContext, malformedResponse } from '../shared/errors.ts';
 import type { Answer } from '../shared/http.ts';
 import { createSseReader } from '../shared/sse.ts';
-import { concatBytes, decodeLoosely, decodeUtf8 } from '../shared/utf8.ts';
+import { concatBytes, decodeCutUtf8, decodeLoosely } from '../shared/utf8.ts';
 import type { ReplyReader } from './reply-reader.ts';
 
 const END_MARK = '[DONE]';
@@ -49,7 +49,7 @@ async function readPlain(answer: Answer, head: readonly Uint8Array[], { reply, c
     if (firstByte(chunk) !== undefined) answer.progress();
     pieces.push(chunk);
   }
-  const text = decodeUtf8(concatBytes(pieces)).replace(/^\ufeff/, '');
+  const text = decodeCutUtf8(concatBytes(pieces)).replace(/^\ufeff/, '');
   const body = parse(text);
   if (body === undefined) throw malformedResponse('the answer is not valid JSON', text, context);
   if (!reply.readBody(body)) throw malformedResponse('the answer is not a chat completion', text, context);

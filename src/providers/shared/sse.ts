@@ -6,7 +6,7 @@
  * - No byte is looked at twice: an unfinished line waits as pieces until a chunk brings its end.
  * - Events go to a callback: no promise, no iterator result, no object per event.
  */
-import { concatBytes, decodeUtf8 } from './utf8.ts';
+import { concatBytes, decodeCutUtf8, decodeUtf8 } from './utf8.ts';
 
 /** What gets the events: the data lines joined by newlines, and the event's name, empty for none. */
 export type SseHandler = (data: string, event: string) => void;
@@ -15,7 +15,7 @@ export type SseHandler = (data: string, event: string) => void;
 export interface SseReader {
   /** Reads a chunk; the handler is called for each event that it completes. What the handler throws comes out here. */
   push(chunk: Uint8Array): void;
-  /** Reads the end of the body; an event that no blank line closed is delivered now. */
+  /** Reads the end of the body, which may be a cut; an event that no blank line closed is delivered now. */
   end(): void;
 }
 
@@ -58,19 +58,19 @@ export function createSseReader(onEvent: SseHandler): SseReader {
   }
 
   function end(): void {
-    const lastLine = takePending();
+    const lastLine = takePending(undefined, decodeCutUtf8);
     if (lastLine !== '') readLine(lastLine, 0, lastLine.length);
     dispatch();
   }
 
-  function takePending(last?: Uint8Array): string {
+  function takePending(last: Uint8Array | undefined, decode = decodeUtf8): string {
     let bytes = last;
     if (pending.length > 0) {
       bytes = concatBytes(last === undefined ? pending : [...pending, last]);
       pending = [];
     }
     if (bytes === undefined) return '';
-    const text = decodeUtf8(bytes);
+    const text = decode(bytes);
     if (!atStart) return text;
     atStart = false;
     return text.startsWith('\ufeff') ? text.slice(1) : text;

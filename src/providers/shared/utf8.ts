@@ -10,8 +10,22 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
  * @throws {@link index.LLMError | LLMError} of kind `malformed_response` with code `invalid_utf8`.
  */
 export function decodeUtf8(bytes: Uint8Array): string {
+  return decode(bytes, decoder, false);
+}
+
+/**
+ * Decodes the last of an UTF-8 text that may have been cut: the beginning of a character at its end is left out.
+ *
+ * @throws {@link index.LLMError | LLMError} as {@link decodeUtf8} does.
+ */
+export function decodeCutUtf8(bytes: Uint8Array): string {
+  // A decoder of its own: what is left out stays in it.
+  return decode(bytes, new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }), true);
+}
+
+function decode(bytes: Uint8Array, by: TextDecoder, stream: boolean): string {
   try {
-    return decoder.decode(bytes);
+    return by.decode(bytes, { stream });
   } catch {
     throw new LLMError({
       kind: 'malformed_response',
