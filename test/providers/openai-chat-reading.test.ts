@@ -3,6 +3,7 @@
  * within characters and line ends. Black-box.
  */
 import { describe, expect, it } from 'vitest';
+import { createEventDispatcher, createTranscript, runTurn } from 'turnloop';
 import { callDelta, delta, errorOf, errorOfBody, events, fakeServer, chatOn, finish, readBody, request } from './fake-server.ts';
 
 const CALL = { index: 0, id: 'c', function: { name: 'f', arguments: '{"a":1}' } };
@@ -168,12 +169,13 @@ describe('thinking', () => {
         { reasoning_details: [{ type: 'reasoning.text', signature: 'S', index: 0 }] },
       ],
       { details: [{ type: 'reasoning.text', text: 'a', index: 0, signature: 'S' }] },
+      { signature: 'S' },
     ],
-  ])('BR-073 %s: counts once', async (_name, deltas, providerData) => {
+  ])('BR-073 %s: counts once', async (_name, deltas, providerData, marks: object = {}) => {
     const { response } = await readBody(events([...deltas.map((each) => delta(each)), delta({ content: 'x' }), finish('stop')]));
 
     expect(response.content).toStrictEqual([
-      { type: 'thinking', text: 'a', providerData: { model: 'test-model', ...providerData } },
+      { type: 'thinking', text: 'a', ...marks, providerData: { model: 'test-model', ...providerData } },
       { type: 'text', text: 'x' },
     ]);
   });
@@ -182,7 +184,21 @@ describe('thinking', () => {
     const detail = { type: 'reasoning.encrypted', data: 'E', id: 'r1' };
     const { response } = await readBody(events([delta({ reasoning_details: [detail] }), delta({ content: 'x' }), finish('stop')]));
 
-    expect(response.content[0]).toStrictEqual({ type: 'thinking', text: '', providerData: { model: 'test-model', details: [detail] } });
+    expect(response.content[0]).toStrictEqual({ type: 'thinking', text: '', redactedData: 'E', providerData: { model: 'test-model', details: [detail] } });
+  });
+
+  it.each([
+    ['a signature', { reasoning: 'th', reasoning_details: [{ type: 'reasoning.text', text: 'th', signature: 'S', index: 0 }] }, { text: 'th', signature: 'S' }],
+    ['the signature of the message', { reasoning: 'th', extra_content: { google: { thought_signature: 'S' } } }, { text: 'th', signature: 'S' }],
+    ['a bare signature of the message', { reasoning: 'th', thought_signature: 'S' }, { text: 'th', signature: 'S' }],
+    ['encrypted data', { reasoning_details: [{ type: 'reasoning.encrypted', data: 'E', id: 'r1' }] }, { text: '', redactedData: 'E' }],
+  ])('stays with a reply that was cut off when it has %s', async (_name, thinking, kept) => {
+    const body = events([delta(thinking), delta({ content: 'par' })], '');
+    const transcript = createTranscript();
+    const dispatchEvent = createEventDispatcher({ record: transcript.record, emit: () => {} });
+    const { message } = await runTurn({ llm: chatOn(fakeServer({ body })), buildMessages: transcript.buildMessages, dispatchEvent, input: 'hi' });
+
+    expect(message?.content).toMatchObject([{ type: 'thinking', ...kept }, { type: 'text', text: 'par' }]);
   });
 
   it('GN3: keeps think, text, think, text as four parts, and their deltas in order', async () => {

@@ -6,6 +6,7 @@
  *   encrypted blocks). A text that comes in two fields counts once.
  * - Which one it was is noted on the part, in `providerData`, so that the part goes back as it came, also after a save
  *   and a load; and only to the provider and model it came from.
+ * - Signatures and encrypted thinking stand on the part as well: they tell others that the thinking is whole.
  */
 import { isRecord, type JsonObject, type JsonValue } from '../../core/json.ts';
 import type { MessageSource, ThinkingPart } from '../../core/message.ts';
@@ -93,7 +94,28 @@ export function toThinkingPart({ text, field, details, extra }: PartialThinking,
     ...(details.length > 0 && { details }),
     ...(extra !== undefined && { extra }),
   };
-  return { type: 'thinking', text, providerData };
+  const signature = signatureOf(details, extra);
+  const redactedData = lastText(details, 'data');
+  return {
+    type: 'thinking',
+    text,
+    ...(signature !== undefined && { signature }),
+    ...(redactedData !== undefined && { redactedData }),
+    providerData,
+  };
+}
+
+/** What says that the thinking is whole; it goes back from `providerData`, where it stands as it came. */
+function signatureOf(details: readonly Record<string, JsonValue>[], extra: JsonObject | undefined): string | undefined {
+  const content = extra?.['extra_content'];
+  const google = isJsonObject(content) ? content['google'] : undefined;
+  const places = [...(isJsonObject(google) ? [google] : []), ...(extra === undefined ? [] : [extra])];
+  return lastText(details, 'signature') ?? lastText(places, 'thought_signature');
+}
+
+function lastText(objects: readonly JsonObject[], key: string): string | undefined {
+  const value = objects.findLast((each) => isText(each[key]))?.[key];
+  return typeof value === 'string' ? value : undefined;
 }
 
 /** How thinking of the history may go back. */
