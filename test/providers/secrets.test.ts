@@ -59,6 +59,72 @@ describe('BR-049: an error holds no secret', () => {
     expect(views(error)).not.toContain('SECRET123');
   });
 
+  const key = 'sk-test-SECRET123';
+  const padded = (length: number): string => `${'x'.repeat(length)} ${key} tail`;
+
+  it.each([
+    ['plain text', (text: string): FakeAnswer => ({ status: 500, body: text }), 200],
+    ['a page', (text: string): FakeAnswer => ({ status: 500, body: `<html>${text}` }), 8192],
+    ['a message', (text: string): FakeAnswer => ({ status: 500, body: JSON.stringify({ error: { message: text, code: text } }) }), 1000],
+    ['a success that is a page', (text: string): FakeAnswer => ({ body: `<html>${text}` }), 200],
+    ['a success that is no completion', (text: string): FakeAnswer => ({ body: JSON.stringify([text]) }), 200],
+    ['an event that is no JSON', (text: string): FakeAnswer => ({ body: `data: ${text}\n\n` }), 200],
+    ['no event at all', (text: string): FakeAnswer => ({ body: text }), 200],
+    ['a redirect', (text: string): FakeAnswer => ({ status: 302, headers: { location: `https://h.example/${text}` } }), 200],
+    ['the id of a request', (text: string): FakeAnswer => ({ status: 500, headers: { 'x-request-id': text } }), 200],
+    ['the content type of a page', (text: string): FakeAnswer => ({ body: '<html>', headers: { 'content-type': text } }), 1000],
+    ['a body that breaks', (text: string): FakeAnswer => ({ body: events([delta({ content: 'x' })], ''), failure: new Error(text) }), 200],
+    ['the code of a body that breaks', (text: string): FakeAnswer => ({ body: 'data: 1', failure: Object.assign(new Error('x'), { code: text }) }), 200],
+  ])('wherever %s is cut', async (_name, answer, limit) => {
+    for (let length = limit - 60; length <= limit; length += 1) {
+      const error = await errorOf(chatOn(fakeServer(answer(padded(length))), OPTIONS).chat(request()));
+
+      expect(views(error)).not.toMatch(/sk-t|SECRET/);
+    }
+  });
+
+  it('when long secrets are before the one that is cut', async () => {
+    const apiKey = `LONG-SECRET123${'k'.repeat(300)}`;
+    const error = await errorOf(chatOn(fakeServer({ body: `data: ${`${apiKey} `.repeat(20)}\n\n` }), { apiKey }).chat(request()));
+
+    expect(views(error)).not.toContain('LONG');
+  });
+
+  it.each([500, 200])('when the connection breaks within one (%d)', async (status) => {
+    for (let length = 4; length <= key.length; length += 1) {
+      const answer = { status, body: `Incorrect API key provided: ${key.slice(0, length)}` };
+
+      expect(views(await errorOf(chatOn(fakeServer(answer), OPTIONS).chat(request())))).not.toContain('sk-t');
+    }
+  });
+
+  it.each(['sk-TEST-secret123', 'header-secret123', 'COOKIE-secret123', 'query-SECRET123'])('in whatever case: %s', async (echo) => {
+    const answer = { status: 401, body: JSON.stringify({ error: { message: `no: ${echo}.` } }), headers: { 'x-request-id': echo } };
+    const error = await errorOf(chatOn(fakeServer(answer), OPTIONS).chat(request()));
+
+    expect(error.requestId).toBe('***');
+    expect(views(error)).not.toMatch(/secret123/i);
+  });
+
+  it('as it is escaped in JSON', async () => {
+    const error = await errorOf(chatOn(fakeServer({ body: '{"key":"a\\"b\\\\cSECRET123"' }), { apiKey: 'a"b\\cSECRET123' }).chat(request()));
+
+    expect(views(error)).not.toContain('SECRET123');
+  });
+
+  it.each([
+    ['parameters', '?key'.repeat(15_000)],
+    ['one parameter', `?${'key'.repeat(20_000)}`],
+    ['users', 'http://'.repeat(8000)],
+    ['colons', `${':'.repeat(60_000)}\nx`],
+  ])('without taking long over texts made of %s', async (_name, text) => {
+    const startedAt = performance.now();
+    await errorOf(chatOn(fakeServer({ status: 500, body: JSON.stringify({ error: { message: text } }) }), OPTIONS).chat(request()));
+    await errorOf(chatOn(fakeServer({ body: text }), OPTIONS).chat(request()));
+
+    expect(performance.now() - startedAt).toBeLessThan(1000);
+  });
+
   it('but still says what the server said', async () => {
     const error = await errorOf(chatOn(fakeServer(failures[0]![1]), OPTIONS).chat(request()));
 

@@ -126,12 +126,14 @@ function firstByte(chunk: Uint8Array): number | undefined {
 }
 
 function begin(head: readonly Uint8Array[]): string {
-  return decodeLoosely(concatBytes(head).subarray(0, HEAD_BYTES));
+  return decodeLoosely(concatBytes(head));
 }
 
 /** A stream that held only comments was a stream. */
 function isCommentOnly(head: readonly Uint8Array[]): boolean {
-  return /^(\s*:[^\r\n]*)*\s*$/.test(begin(head));
+  return begin(head)
+    .split(/[\r\n]+/)
+    .every((line) => /^\s*(:|$)/.test(line));
 }
 
 function parse(text: string): unknown {

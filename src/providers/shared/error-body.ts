@@ -38,13 +38,13 @@ export function isErrorBody(value: unknown): boolean {
   return value['object'] === 'error' || value['type'] === 'error';
 }
 
-/** Reads the text of an error answer, JSON or not. */
-export function parseErrorText(text: string): ErrorBody {
+/** Reads the text of an error answer, JSON or not. @param redact - Takes secrets out of what is shortened. */
+export function parseErrorText(text: string, redact: (text: string) => string): ErrorBody {
   try {
     const value: unknown = JSON.parse(text);
     return readErrorBody(value);
   } catch {
-    const message = plainText(text).slice(0, MAX_PLAIN_LENGTH);
+    const message = plainText(redact(text)).slice(0, MAX_PLAIN_LENGTH);
     return { message, code: '', type: '', status: undefined, retryAfterMs: undefined, text: message };
   }
 }

@@ -61,6 +61,8 @@ const REQUEST_ID_HEADERS = ['x-request-id', 'request-id', 'apim-request-id', 'x-
 // A message is for a log line or a model's eyes: what servers echo of a request can be as long as the request.
 const MAX_MESSAGE_LENGTH = 1000;
 const EXCERPT_LENGTH = 200;
+// Far more than an excerpt needs, so that what is left of it after redaction does not reach this cut.
+const MAX_REDACTED_LENGTH = 65_536;
 
 /** The error of an HTTP answer that is not a success. */
 export function errorFromResponse(
@@ -68,11 +70,11 @@ export function errorFromResponse(
   bodyText: string,
   context: ErrorContext,
 ): LLMError {
-  const body = parseErrorText(bodyText);
+  const body = parseErrorText(bodyText, context.redact);
   return toError(body, context, {
     status: response.status,
     retryAfterMs: retryAfterFromHeaders(response.headers),
-    requestId: requestIdOf(response.headers),
+    requestId: requestIdOf(response.headers, context),
   });
 }
 
@@ -83,20 +85,24 @@ export function errorFromBody(
   response: { readonly headers: Headers },
 ): LLMError {
   const body = readErrorBody(value);
-  return toError(body, context, { status: body.status, requestId: requestIdOf(response.headers) });
+  return toError(body, context, { status: body.status, requestId: requestIdOf(response.headers, context) });
 }
 
-/** The error for an answer that is not the protocol's: says what was wrong and how the answer began. */
+/**
+ * The error for an answer that is not the protocol's: says what was wrong and how the answer began.
+ *
+ * @param begin - As much as there is of it: it is shortened here, after redaction.
+ */
 export function malformedResponse(what: string, begin: string, context: ErrorContext): LLMError {
-  const excerpt = begin === '' ? '' : `: ${JSON.stringify(context.redact(begin.slice(0, EXCERPT_LENGTH * 4)).slice(0, EXCERPT_LENGTH))}`;
-  return new LLMError({ kind: 'malformed_response', message: clip(`${context.provider}: ${what}${excerpt}`) });
+  const excerpt = begin === '' ? '' : `: ${JSON.stringify(context.redact(begin.slice(0, MAX_REDACTED_LENGTH)).slice(0, EXCERPT_LENGTH))}`;
+  return new LLMError({ kind: 'malformed_response', message: clip(`${context.provider}: ${context.redact(what)}${excerpt}`) });
 }
 
 /** The provider's id of a request, if it gave one. */
-function requestIdOf(headers: Headers): string | undefined {
+function requestIdOf(headers: Headers, { redact }: ErrorContext): string | undefined {
   for (const name of REQUEST_ID_HEADERS) {
     const id = headers.get(name);
-    if (id !== null && id !== '') return id.slice(0, EXCERPT_LENGTH);
+    if (id !== null && id !== '') return redact(id).slice(0, EXCERPT_LENGTH);
   }
   return undefined;
 }

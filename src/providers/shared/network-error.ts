@@ -30,11 +30,12 @@ export interface NetworkContext {
 export function toNetworkError(thrown: unknown, { origin, redact }: NetworkContext): LLMError {
   if (isLLMError(thrown)) return thrown;
   const code = causeCode(thrown);
-  const said = code ?? (thrown instanceof Error ? redact(thrown.message).replace(/https?:\/\/\S+/gi, origin) : 'no reason given');
+  const safeCode = code === undefined ? undefined : redact(code).slice(0, MAX_SAID);
+  const said = safeCode ?? (thrown instanceof Error ? redact(thrown.message).replace(/https?:\/\/\S+/gi, origin) : 'no reason given');
   return new LLMError({
     kind: code !== undefined && TIMEOUT_CODES.has(code) ? 'timeout' : 'network',
     message: `The connection to ${origin} failed: ${said.slice(0, MAX_SAID)}`,
-    code: code?.slice(0, MAX_SAID),
+    code: safeCode,
   });
 }
 

@@ -3,13 +3,16 @@
  *
  * A server may echo the key it refused, and a runtime may quote the address it could not reach. What is known to be
  * secret is replaced wherever it stands, and so is what stands in an address as a user or under a secret-looking name.
+ *
+ * Whoever shortens a text redacts it first: half a secret is not found any more. Only where a text ends with the
+ * beginning of one is that recognised, since a connection may break there.
  */
 
 /** Takes secrets out of texts. */
 export interface Redactor {
   /** Makes a value secret from now on. Values under 4 characters stay: replacing them would only garble texts. */
   add(secret: string | undefined): void;
-  /** The text without the secrets. */
+  /** The text without the secrets, in whatever case: headers may be echoed in another. Takes linear time. */
   redact(this: void, text: string): string;
 }
 
@@ -19,7 +22,9 @@ const MASK = '***';
 /** Header names whose values nobody is to see. */
 const SECRET_HEADER = /auth|key|token|secret|cookie|credential|signature|password/i;
 
-const SECRET_PARAMETER = /([?&][^\s"'<>=&]*(?:key|token|secret|sig|auth|pass|credential)[^\s"'<>=&]*=)[^\s"'<>&]+/gi;
+// Bounded, and over no second `?`: the texts are a server's, and may be long and made to be slow.
+const SECRET_PARAMETER =
+  /([?&][^\s"'<>=&?]{0,64}?(?:key|token|secret|sig|auth|pass|credential)[^\s"'<>=&?]{0,64}=)[^\s"'<>&]+/gi;
 const URL_USER = /(\bhttps?:\/\/)[^\s"'<>/@]*@/gi;
 
 /** Makes a redactor that knows no secret yet. */
@@ -29,15 +34,32 @@ export function createRedactor(): Redactor {
     add(secret) {
       if (secret === undefined || secret.length < MIN_SECRET_LENGTH) return;
       secrets.add(secret);
+      // As it stands in an address, and in JSON.
       secrets.add(encodeURIComponent(secret));
+      secrets.add(JSON.stringify(secret).slice(1, -1));
     },
     redact(text) {
       let clean = text.replace(URL_USER, '$1').replace(SECRET_PARAMETER, `$1${MASK}`);
       // The longest first: a secret may be a part of another.
-      for (const secret of [...secrets].sort((a, b) => b.length - a.length)) clean = clean.replaceAll(secret, MASK);
-      return clean;
+      const longestFirst = [...secrets].sort((a, b) => b.length - a.length);
+      for (const secret of longestFirst) clean = clean.replace(new RegExp(escapePattern(secret), 'gi'), MASK);
+      const begun = Math.max(0, ...longestFirst.map((secret) => lengthAtEnd(clean, secret)));
+      return begun === 0 ? clean : clean.slice(0, -begun) + MASK;
     },
   };
+}
+
+/** How much of a secret's beginning a text ends with; 0 for what is too short to tell anything. */
+function lengthAtEnd(text: string, secret: string): number {
+  const [end, start] = [text.slice(-secret.length).toLowerCase(), secret.toLowerCase()];
+  for (let length = Math.min(end.length, start.length); length >= MIN_SECRET_LENGTH; length -= 1) {
+    if (end.endsWith(start.slice(0, length))) return length;
+  }
+  return 0;
+}
+
+function escapePattern(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
 }
 
 /** Makes the values of secret headers secret; of `Bearer x` and the like also the `x`. */
