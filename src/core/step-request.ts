@@ -50,6 +50,8 @@ export async function sendRequest(context: RequestContext, request: LLMRequest):
     current = (await applyRecovery(context, recovery, { request: current, error: undefined })) ?? current;
   }
   for (;;) {
+    // A recovery may take its time: what was aborted meanwhile is not sent, least of all without the change.
+    if (scope.isAborted) throw new LLMError({ kind: 'aborted', message: 'The turn was aborted before the request was sent.' });
     try {
       const response = checkResponse(await scope.bound(sendOnce(hooks.llm, current)));
       for (const recovery of tried) recoveries.active.add(recovery);
@@ -134,6 +136,7 @@ async function applyRecovery(
     if (!isRequest(changed)) throw new TypeError('it returned something that is no request');
     return changed;
   } catch (failure) {
+    if (scope.isAborted) return undefined;
     scope.notify({ name: 'recovery.failed', data: { recovery: recovery.name, error: { ...summarizeError(failure) } } });
     return undefined;
   }

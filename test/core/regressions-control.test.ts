@@ -98,3 +98,28 @@ it.each(['1.7976931348623157e308', '1.2345678901234566e+25', '1e20', '0.12345678
 
   expect(recorded.find((event) => event.type === 'tool.result')?.result).toStrictEqual({ content: [{ type: 'text', text: String(Number(n)) }] });
 });
+
+it('an abort while a recovery changes the request sends nothing more', async () => {
+  const recovery: Recovery = {
+    name: 'slow',
+    kinds: ['server'],
+    apply: (request, { error, runtime }) =>
+      error !== undefined
+        ? { ...request, messages: [...request.messages] }
+        : new Promise((resolve) => {
+            runtime.setTimer(50, () => {
+              resolve(request);
+            });
+          }),
+  };
+  const llm = scriptedLLM([new LLMError({ kind: 'server', message: 'down' }), toolCall('echo', { text: 'a' }), 'never asked for']);
+  const scene = startScripted({ llm, tools: [echoTool()], recoveries: [recovery], graceMs: 0 });
+  scene.runtime.setTimer(20, () => {
+    scene.control.abort('enough');
+  });
+
+  const { result } = await scene.finish();
+
+  expect(result).toMatchObject({ stopReason: 'aborted', stopMessage: 'enough' });
+  expect(llm.callCount).toBe(2);
+});
