@@ -276,7 +276,10 @@ class StepFold {
   /** The reply, once it is whole; without parts if nothing is in it. */
   lastReply(): AssistantMessage | undefined {
     const reply = this.#reply();
-    return reply === undefined ? undefined : (reply.clean ?? { ...this.#assistant(), content: [] });
+    // A step that ended without a part had a reply too: an empty one.
+    const isEmpty = this.ended !== undefined && this.#received === 0;
+    if (reply === undefined && !isEmpty) return undefined;
+    return reply?.clean ?? { ...this.#assistant(), content: [] };
   }
 
   /** What had to be repaired, once the step is over. */

@@ -3,7 +3,7 @@
  * comes too late is told so.
  */
 import { describe, expect, it } from 'vitest';
-import { type Hook, type RecordedEvent, textOf, toUsage } from 'turnloop';
+import { createTranscript, type Hook, type RecordedEvent, textOf, toUsage } from 'turnloop';
 import {
   crashingRecorder,
   echoTool,
@@ -148,4 +148,19 @@ describe('a resume that cannot be recorded', () => {
     expect(result).toMatchObject({ stopReason: 'fatal_error', error: { code: 'recorder_failed' } });
     expect(result.error?.message).toContain('disk full');
   });
+});
+
+it('a turn whose last reply was empty has no text after a crash behind its step either', async () => {
+  const replies = [['Hello.', toolCall('echo', { text: 'a' })], { content: [], stopReason: 'max_tokens' as const }];
+  const { transcript, result } = await runScripted({ replies, tools: [echoTool()] });
+  const end = transcript.events.findLastIndex((event) => event.type === 'step.end');
+
+  const again = await runScripted({
+    transcript: createTranscript(transcript.events.slice(0, end + 1)),
+    resume: {},
+    tools: [echoTool()],
+  });
+
+  expect([result.stopReason, result.text]).toStrictEqual(['max_tokens', '']);
+  expect([again.result.stopReason, again.result.text]).toStrictEqual(['max_tokens', '']);
 });
