@@ -3,31 +3,11 @@
  * comes too late is told so.
  */
 import { describe, expect, it } from 'vitest';
-import { createTranscript, type Hook, type RecordedEvent, textOf, toUsage } from 'turnloop';
-import {
-  crashingRecorder,
-  echoTool,
-  type EventMoment,
-  runScripted,
-  type RunScriptedOptions,
-  type ScriptedOutcome,
-  startScripted,
-  toolCall,
-} from 'turnloop/testing';
-import { conversation, outputBudget, resultLines, secondProcess, stepLimit } from './support.ts';
+import { createTranscript, type Hook, textOf, toUsage } from 'turnloop';
+import { crashingRecorder, echoTool, type EventMoment, runScripted, type RunScriptedOptions, startScripted, toolCall } from 'turnloop/testing';
+import { conversation, crash, outputBudget, resultLines, resumeFrom, secondProcess, stepLimit } from './support.ts';
 
 const COSTLY = { usage: { outputTokens: 10 } };
-
-async function crash(at: EventMoment, options: RunScriptedOptions): Promise<readonly RecordedEvent[]> {
-  const recorder = crashingRecorder({ at });
-  const turn = startScripted({ ...options, record: recorder });
-  await turn.runtime.settle(recorder.crashed);
-  return recorder.events;
-}
-
-function resumeFrom(events: readonly RecordedEvent[], options: RunScriptedOptions): Promise<ScriptedOutcome> {
-  return runScripted({ ...secondProcess(events), resume: {}, ...options });
-}
 
 describe('a limit that a reply met', () => {
   it.each<[string, EventMoment]>([

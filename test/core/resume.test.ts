@@ -4,33 +4,8 @@
  */
 import { describe, expect, it } from 'vitest';
 import { createEventDispatcher, type Hook, type RecordedEvent, runTurn, type ToolReplay, toUsage } from 'turnloop';
-import {
-  checkTranscript,
-  crashingRecorder,
-  echoTool,
-  type EventMoment,
-  recordingTool,
-  runScripted,
-  type RunScriptedOptions,
-  scriptedLLM,
-  type ScriptedOutcome,
-  startScripted,
-  type TestTool,
-  toolCall,
-} from 'turnloop/testing';
-import { conversation, outline, resultLines, resultTexts, secondProcess, stepLimit } from './support.ts';
-
-/** Runs a turn whose process dies right after this event: what was durable then. */
-async function crash(at: EventMoment, options: RunScriptedOptions): Promise<readonly RecordedEvent[]> {
-  const recorder = crashingRecorder({ at });
-  const turn = startScripted({ ...options, record: recorder });
-  await turn.runtime.settle(recorder.crashed);
-  return recorder.events;
-}
-
-function resumeFrom(events: readonly RecordedEvent[], options: RunScriptedOptions): Promise<ScriptedOutcome> {
-  return runScripted({ ...secondProcess(events), resume: {}, ...options });
-}
+import { checkTranscript, crashingRecorder, echoTool, type EventMoment, recordingTool, runScripted, scriptedLLM, startScripted, type TestTool, toolCall } from 'turnloop/testing';
+import { conversation, crash, outline, resultLines, resultTexts, resumeFrom, secondProcess, stepLimit } from './support.ts';
 
 function isCallEvent(type: RecordedEvent['type'], toolCallId: string): EventMoment {
   return (event) => event.type === type && 'toolCallId' in event && event.toolCallId === toolCallId;

@@ -3,43 +3,13 @@
  * steps, and two people who go on with the same turn.
  */
 import { describe, expect, it } from 'vitest';
-import {
-  createTranscript,
-  type Hook,
-  type HookRecord,
-  type RecordedEvent,
-  suspend,
-  type SuspendOptions,
-  type ToolCallDecision,
-} from 'turnloop';
-import {
-  checkTranscript,
-  crashingRecorder,
-  echoTool,
-  type EventMoment,
-  recordingTool,
-  runScripted,
-  type RunScriptedOptions,
-  type ScriptedOutcome,
-  startScripted,
-  toolCall,
-} from 'turnloop/testing';
-import { conversation, outline, resultLines, resultTexts, secondProcess, stepLimit } from './support.ts';
+import { createTranscript, type Hook, type HookRecord, type RecordedEvent, suspend, type SuspendOptions, type ToolCallDecision } from 'turnloop';
+import { checkTranscript, echoTool, type EventMoment, recordingTool, runScripted, type RunScriptedOptions, startScripted, toolCall } from 'turnloop/testing';
+import { conversation, crash, outline, resultLines, resultTexts, resumeFrom, secondProcess, stepLimit } from './support.ts';
 
 const ALLOW: ToolCallDecision = { toolCallId: 'call_1', action: 'allow' };
 const ASK: Hook = { name: 'ask', authorizeToolCall: () => ({ action: 'suspend' }) };
 const never = <Value>(): Promise<Value> => new Promise(() => undefined);
-
-async function crash(at: EventMoment, options: RunScriptedOptions): Promise<readonly RecordedEvent[]> {
-  const recorder = crashingRecorder({ at });
-  const turn = startScripted({ ...options, record: recorder });
-  await turn.runtime.settle(recorder.crashed);
-  return recorder.events;
-}
-
-function resumeFrom(events: readonly RecordedEvent[], options: RunScriptedOptions): Promise<ScriptedOutcome> {
-  return runScripted({ ...secondProcess(events), resume: {}, ...options });
-}
 
 /** A turn whose one call waits for a person. */
 async function suspended(): Promise<readonly RecordedEvent[]> {

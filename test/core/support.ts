@@ -8,7 +8,16 @@ import {
   textOf,
   type Transcript,
 } from 'turnloop';
-import { virtualRuntime, type VirtualRuntime } from 'turnloop/testing';
+import {
+  crashingRecorder,
+  type EventMoment,
+  runScripted,
+  type RunScriptedOptions,
+  type ScriptedOutcome,
+  startScripted,
+  virtualRuntime,
+  type VirtualRuntime,
+} from 'turnloop/testing';
 
 /** A recorded result in short: whose, whether it is a failure, and its text. */
 export type ResultLine = readonly [toolCallId: string, outcome: 'ok' | 'error', text: string];
@@ -74,4 +83,17 @@ export function watchRejections(): { readonly reasons: readonly unknown[]; stop(
   };
   process.on('unhandledRejection', listener);
   return { reasons, stop: () => process.off('unhandledRejection', listener) };
+}
+
+/** Runs a turn whose process dies right after this event: what was durable then. */
+export async function crash(at: EventMoment, options: RunScriptedOptions): Promise<readonly RecordedEvent[]> {
+  const recorder = crashingRecorder({ at });
+  const turn = startScripted({ ...options, record: recorder });
+  await turn.runtime.settle(recorder.crashed);
+  return recorder.events;
+}
+
+/** Goes on with the open turn of these events, in another process. */
+export function resumeFrom(events: readonly RecordedEvent[], options: RunScriptedOptions): Promise<ScriptedOutcome> {
+  return runScripted({ ...secondProcess(events), resume: {}, ...options });
 }
