@@ -252,8 +252,8 @@ export class TurnScope {
   /**
    * Records an event: resolves once it is durable; undefined if the recorder is done already.
    *
-   * @throws {@link index.TurnloopError | TurnloopError} `recorder_failed`, now or as a rejection, also for every event after
-   * the first that failed.
+   * @throws {@link index.TurnloopError | TurnloopError} `recorder_failed` (or the store's own error), now or as a rejection,
+   * also for every event after the first that failed; `turn_over` behind the event that ends the turn.
    */
   record(event: Unstamped<RecordedEvent>): Promise<void> | undefined {
     if (this.#sealed) throw new TurnloopError('turn_over', 'The turn is over: nothing more of it is recorded.');
