@@ -7,6 +7,10 @@ export const PINNED_DOORS: Readonly<Record<string, string | undefined>> = {
   './policies': undefined,
   './policies/concurrency': 'p-limit',
   './providers/openai-chat': undefined,
+  './providers/openai-responses': undefined,
+  './providers/anthropic': undefined,
+  './providers/google': undefined,
+  './providers/ai-sdk': undefined,
   './zod': 'zod',
   './emitter': 'eventemitter3',
 };
