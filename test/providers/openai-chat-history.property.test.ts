@@ -4,74 +4,34 @@
  */
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
-import {
-  assistantMessage,
-  type AssistantPart,
-  type Message,
-  type ThinkingPart,
-  toolMessage,
-  type ToolResultPart,
-  userMessage,
-  type UserMessageOrigin,
-} from 'turnloop';
+import { assistantMessage, type Message, toolMessage, userMessage } from 'turnloop';
+import { scenarios } from '../properties/scenario.ts';
 import { checkChatRequest } from '../support/chat-rules.ts';
+import { conversations, type ConversationTarget, requestSizes, transcriptHistories } from '../support/conversations.ts';
 import { chatOn, delta, events, fakeServer, finish, request } from './fake-server.ts';
 
 const RUNS = Number(process.env['FC_RUNS'] ?? 1000);
 const OK = { body: events([delta({ content: 'ok' }), finish('stop')]) };
 
-const text = fc.oneof(fc.string({ maxLength: 12 }), fc.string({ unit: 'binary', maxLength: 6 }), fc.constantFrom('', ' \n', 'a\ud83d', '\u0000', 'plain words'));
-const media = fc.constantFrom<ToolResultPart>(
-  { type: 'media', mediaType: 'image/png', data: 'AAAA' },
-  { type: 'media', mediaType: 'audio/wav', data: 'AAAA' },
-  { type: 'media', mediaType: 'video/mp4', url: 'https://h/v' },
-);
-const userParts = fc.array(fc.oneof(text.map((each) => ({ type: 'text' as const, text: each })), media), { maxLength: 3 });
-const user = fc.record({ parts: userParts, origin: fc.constantFrom<UserMessageOrigin>('user', 'steering', 'reminder') });
-
-const source = fc.constantFrom({ provider: 'openai', modelId: 'test-model' }, { provider: 'openai', modelId: 'older' }, { provider: 'anthropic', modelId: 'claude' }, undefined);
-const thinking = fc.record({ text, providerData: fc.constantFrom(undefined, { model: 'test-model', field: 'reasoning' }, { model: 'test-model', field: 'content' }, { model: 'test-model', details: [{ type: 'reasoning.encrypted', data: 'E' }] }) });
-const call = fc.record({
-  name: fc.oneof(fc.constantFrom('read', 'a.b', 'toString', '', '__proto__'), text),
-  inputText: fc.oneof(fc.constantFrom('', '{}', '{"a":1}', '[1]', '{"a":', '{"a":"\ud83d"}'), text),
-  providerId: fc.option(fc.oneof(fc.constantFrom('call_0', 'functions.x:0', '', 'EscTeQY62'), text, fc.string({ minLength: 41, maxLength: 60 })), { nil: undefined }),
-  result: fc.array(fc.oneof(text.map((each) => ({ type: 'text' as const, text: each })), media), { maxLength: 3 }),
-});
-const step = fc.record({ thoughts: fc.array(thinking, { maxLength: 2 }), said: fc.array(text, { maxLength: 2 }), calls: fc.array(call, { maxLength: 3 }), source });
-const conversation = fc.array(fc.record({ input: user, steps: fc.array(step, { maxLength: 4 }) }), { minLength: 1, maxLength: 4 });
-
-type Conversation = typeof conversation extends fc.Arbitrary<infer Value> ? Value : never;
-
-/** A history whose calls and results are paired, as the projection makes it; the rest is as wild as it comes. */
-function toMessages(turns: Conversation): Message[] {
-  let count = 0;
-  const messages: Message[] = [userMessage('first')];
-  for (const { input, steps } of turns) {
-    messages.push(userMessage(input.parts, { origin: input.origin }));
-    for (const { thoughts, said, calls, source: from } of steps) {
-      const named = calls.map((each) => ({ ...each, id: `call_own${(count += 1)}` }));
-      const parts: AssistantPart[] = [
-        ...thoughts.map((each): ThinkingPart => ({ type: 'thinking', ...each })),
-        ...said.map((each): AssistantPart => ({ type: 'text', text: each })),
-        ...named.map(({ result: _result, ...each }): AssistantPart => ({ type: 'tool_call', ...each })),
-      ];
-      messages.push(assistantMessage(parts, { source: from }));
-      for (const { id, name, result } of named) messages.push(toolMessage(result, { toolCallId: id, name }));
-    }
-  }
-  return messages;
-}
-
-/** After how many messages each request of the conversation is made: before every reply. */
-function requestSizes(messages: readonly Message[]): number[] {
-  return messages.flatMap((message, at) => (message.role === 'assistant' ? [at] : [])).concat(messages.length);
-}
+/** What the adapter attaches to parts. */
+const TARGET: ConversationTarget = {
+  provider: 'openai',
+  modelId: 'test-model',
+  thinkingData: [
+    { model: 'test-model', field: 'reasoning' },
+    { model: 'test-model', field: 'content' },
+    { model: 'test-model', details: [{ type: 'reasoning.encrypted', data: 'E' }] },
+    { model: 'test-model', extra: { extra_content: { google: { thought_signature: 'S' } } } },
+  ],
+  hasStrangeData: false,
+  callData: [{ model: 'test-model', extra_content: { google: { thought_signature: 'S' } } }],
+};
+const conversation = conversations(TARGET);
 
 describe('Chat Completions histories', () => {
   it.each(['common', 'nine-characters'] as const)('are taken by a strict server, with %s ids', async (idFormat) => {
     await fc.assert(
-      fc.asyncProperty(conversation, fc.boolean(), async (turns, takesMedia) => {
-        const messages = toMessages(turns);
+      fc.asyncProperty(conversation, fc.boolean(), async (messages, takesMedia) => {
         const before = JSON.stringify(messages);
         const fake = fakeServer(OK);
 
@@ -84,10 +44,22 @@ describe('Chat Completions histories', () => {
     );
   });
 
+  it('law-2: are taken whatever prefix of whatever transcript they are folded from', async () => {
+    await fc.assert(
+      fc.asyncProperty(scenarios(), fc.boolean(), async (scenario, mixed) => {
+        const fake = fakeServer(OK);
+        const llm = chatOn(fake);
+        for (const history of await transcriptHistories(scenario, TARGET, { mixed })) await llm.chat(request(history));
+
+        for (const { body } of fake.sent) expect(checkChatRequest(body)).toStrictEqual([]);
+      }),
+      { numRuns: RUNS / 4 },
+    );
+  });
+
   it('law-11: each request begins with the one before it, whichever adapter object writes it', async () => {
     await fc.assert(
-      fc.asyncProperty(conversation, async (turns) => {
-        const messages = toMessages(turns);
+      fc.asyncProperty(conversation, async (messages) => {
         const fake = fakeServer(OK);
         const llm = chatOn(fake);
         for (const size of requestSizes(messages)) await llm.chat(request(messages.slice(0, size), { systemPrompt: 's' }));
