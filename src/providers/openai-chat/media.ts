@@ -1,6 +1,7 @@
 /** Media: images, audio and files as this protocol's content parts, and back. Media types count whatever their case. */
 import { isRecord, type JsonObject } from '../../core/json.ts';
 import type { MediaPart } from '../../core/message.ts';
+import { dataUrl, isAccepted, mediaFromUrl } from '../shared/media.ts';
 
 /** Audio types by this protocol's names. */
 const AUDIO_FORMATS: ReadonlyMap<string, string> = new Map([
@@ -18,7 +19,7 @@ const AUDIO_FORMATS: ReadonlyMap<string, string> = new Map([
  */
 export function toMediaContent(part: MediaPart, accepted: readonly string[] | undefined): JsonObject | undefined {
   const mediaType = part.mediaType.toLowerCase();
-  if (accepted !== undefined && !accepted.some((type) => matchesType(mediaType, type.toLowerCase()))) return undefined;
+  if (!isAccepted(part, accepted)) return undefined;
   if (mediaType.startsWith('image/')) return { type: 'image_url', image_url: { url: part.url ?? dataUrl(part) } };
   if (part.data === undefined) return undefined;
   const format = AUDIO_FORMATS.get(mediaType);
@@ -27,30 +28,10 @@ export function toMediaContent(part: MediaPart, accepted: readonly string[] | un
   return { type: 'file', file: { filename: 'document.pdf', file_data: dataUrl(part) } };
 }
 
-/** Whether media is to be heard. */
-export function isAudio({ mediaType }: MediaPart): boolean {
-  return /^audio\//i.test(mediaType);
-}
-
-/** What stands in the place of media that cannot be sent. A model reads it. */
-export function mediaNote({ mediaType }: MediaPart): string {
-  return `[${mediaType} left out: this model cannot be sent it]`;
-}
-
 /** An `image_url` part of a reply; undefined if it has no address. */
 export function readMediaPart(part: Record<string, unknown>): MediaPart | undefined {
   const image = part['image_url'];
   const url = isRecord(image) ? image['url'] : image;
   if (typeof url !== 'string' || url === '') return undefined;
-  const inline = /^data:([^;,]+);base64,/i.exec(url);
-  if (inline === null) return { type: 'media', mediaType: 'image/*', url };
-  return { type: 'media', mediaType: inline[1]?.toLowerCase() ?? 'image/*', data: url.slice(inline[0].length) };
-}
-
-function dataUrl({ mediaType, data }: MediaPart): string {
-  return `data:${mediaType.toLowerCase()};base64,${data ?? ''}`;
-}
-
-function matchesType(mediaType: string, accepted: string): boolean {
-  return accepted.endsWith('/') ? mediaType.startsWith(accepted) : mediaType === accepted;
+  return mediaFromUrl(url, 'image/*');
 }

@@ -4,7 +4,7 @@
  * Text is cleaned, blank text left out, and nothing is repaired: calls and results are paired by whoever built the
  * history.
  */
-import { isRecord, type JsonObject, type JsonValue } from '../../core/json.ts';
+import type { JsonObject, JsonValue } from '../../core/json.ts';
 import type {
   AssistantMessage,
   AssistantPart,
@@ -15,10 +15,13 @@ import type {
   ToolMessage,
   UserMessage,
 } from '../../core/message.ts';
+import { inputText } from '../shared/call-input.ts';
+import { isAudio, mediaNote } from '../shared/media.ts';
+import { ownData } from '../shared/own-data.ts';
 import { toWireName } from '../shared/tool-names.ts';
 import { cleanText, isBlank } from '../shared/wire-text.ts';
-import { isAudio, mediaNote, toMediaContent } from './media.ts';
-import { isContentThinking, ownData, type ThinkingEcho, thinkingFields } from './thinking.ts';
+import { toMediaContent } from './media.ts';
+import { isContentThinking, type ThinkingEcho, thinkingFields } from './thinking.ts';
 
 /** What messages are written for. */
 export interface WireTarget extends ThinkingEcho {
@@ -26,6 +29,14 @@ export interface WireTarget extends ThinkingEcho {
   readonly mediaTypes: readonly string[] | undefined;
   /** Whether thinking goes back at all. */
   readonly keepsThinking: boolean;
+}
+
+/** A message as this protocol has it, and what of it the protocol only takes from a user. */
+export interface WrittenMessage {
+  /** JSON of the message. */
+  readonly json: string;
+  /** JSON of content parts for the user message after the results, joined by commas; empty for none. */
+  readonly media: string;
 }
 
 // Models read these two.
@@ -37,25 +48,25 @@ export function writeSystem(systemPrompt: string): string {
   return JSON.stringify({ role: 'system', content: cleanText(systemPrompt) });
 }
 
-/** JSON of a user message; undefined for one that says nothing. */
-export function writeUser(message: UserMessage, { mediaTypes }: WireTarget): string | undefined {
+/** A user message; undefined for one that says nothing. */
+export function writeUser(message: UserMessage, { mediaTypes }: WireTarget): WrittenMessage | undefined {
   const content = toContent(message.content, mediaTypes);
-  return content === undefined ? undefined : JSON.stringify({ role: 'user', content });
+  return content === undefined ? undefined : plain({ role: 'user', content });
 }
 
 /**
- * JSON of an assistant message; undefined for one with nothing to send.
+ * An assistant message; undefined for one with nothing to send.
  *
  * @param wireIds - The ids of its calls, in order.
  */
-export function writeAssistant(message: AssistantMessage, wireIds: readonly string[], target: WireTarget): string | undefined {
+export function writeAssistant(message: AssistantMessage, wireIds: readonly string[], target: WireTarget): WrittenMessage | undefined {
   const { source } = message;
   const thinking = target.keepsThinking ? message.content.filter((part) => part.type === 'thinking') : [];
   const calls = message.content.filter((part) => part.type === 'tool_call');
   const content = assistantContent(message, thinking, target);
   const fields = thinkingFields(thinking, source, target);
   if (content === null && calls.length === 0 && Object.keys(fields).length === 0) return undefined;
-  return JSON.stringify({
+  return plain({
     role: 'assistant',
     content,
     ...cleanFields(fields),
@@ -68,16 +79,8 @@ export function writeAssistant(message: AssistantMessage, wireIds: readonly stri
   }
 }
 
-/** A tool message, and what of it the protocol only takes from a user. */
-export interface WrittenResult {
-  /** JSON of the tool message. */
-  readonly json: string;
-  /** JSON of content parts for the user message after the results, joined by commas; empty for none. */
-  readonly media: string;
-}
-
-/** JSON of a tool message. @param wireId - The id of its call. */
-export function writeTool(message: ToolMessage, wireId: string, { mediaTypes }: WireTarget): WrittenResult {
+/** A tool message. @param wireId - The id of its call. */
+export function writeTool(message: ToolMessage, wireId: string, { mediaTypes }: WireTarget): WrittenMessage {
   const texts: string[] = [];
   const media: JsonObject[] = [];
   for (const part of message.content) {
@@ -145,19 +148,13 @@ function toWireCall(call: ToolCallPart, id: string, extra: JsonObject): JsonObje
   return {
     id,
     type: 'function',
-    function: { name: toWireName(call.name), arguments: argumentText(call.inputText) },
+    function: { name: toWireName(call.name), arguments: inputText(call.inputText) },
     ...extra,
   };
 }
 
-/** As the model wrote it if it is an object; else what every server can parse: the result says what was wrong. */
-function argumentText(inputText: string): string {
-  try {
-    if (isRecord(JSON.parse(inputText))) return cleanText(inputText);
-  } catch {
-    // Not JSON.
-  }
-  return '{}';
+function plain(message: JsonObject): WrittenMessage {
+  return { json: JSON.stringify(message), media: '' };
 }
 
 function textContent(text: string): JsonObject {

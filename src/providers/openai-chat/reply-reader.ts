@@ -6,10 +6,12 @@
  */
 import { LLMError, type PartialReplyPart } from '../../core/errors.ts';
 import { isRecord, type JsonObject, type JsonValue } from '../../core/json.ts';
-import type { LLMDelta, LLMResponse, ReplyPart, ReplyToolCall } from '../../core/llm.ts';
+import type { LLMResponse, ReplyPart, ReplyToolCall } from '../../core/llm.ts';
 import type { MediaPart } from '../../core/message.ts';
-import { NO_USAGE, type Usage } from '../../core/usage.ts';
+import { NO_USAGE } from '../../core/usage.ts';
 import { isErrorBody } from '../shared/error-body.ts';
+import { word } from '../shared/json-values.ts';
+import type { ReplyOutlet, ReplyReader } from '../shared/reply-reader.ts';
 import { isBlank } from '../shared/wire-text.ts';
 import { failureOf, toStopReason } from './finish-reason.ts';
 import { readMediaPart } from './media.ts';
@@ -18,39 +20,19 @@ import { createToolCallReader, type PartialCall } from './tool-call-reader.ts';
 import { findUsage, readUsage } from './usage.ts';
 
 /** What a reader needs to know of its request. */
-export interface ReplyReaderOptions {
+export interface ReplyReaderOptions extends ReplyOutlet {
   /** For messages. */
   readonly provider: string;
   /** The model that was asked. */
   readonly model: string;
   /** The tool's own name for the one that it has on the wire. */
   readonly toolName: (wireName: string) => string;
-  /** Gets the fragments. */
-  readonly onDelta: ((delta: LLMDelta) => void) | undefined;
-  /** Makes the error of an error object. */
-  readonly toError: (body: unknown) => LLMError;
 }
 
-/** Reads one reply. */
-export interface ReplyReader {
-  /** Reads a chunk of a stream. @throws {@link index.LLMError | LLMError} for an error that the server reports in it. */
-  readChunk(chunk: unknown): void;
-  /** Reads a body that was not streamed. @returns Whether it is this protocol's. */
-  readBody(body: unknown): boolean;
-  /** True once there was a finish reason: what is missing then is no part of the reply. */
-  readonly isFinished: boolean;
-  /** Grows with whatever the model said, and once with the finish reason; not with empty chunks or usage. */
-  readonly progress: number;
-  /** True once there was anything of the protocol's. */
-  readonly hasBegun: boolean;
+/** Reads one reply of Chat Completions. */
+export interface ChatReplyReader extends ReplyReader {
   /** The field in which this reply showed its thinking. */
   readonly thinkingField: ThinkingField | undefined;
-  /** The whole reply. @param sawEnd - Whether the end mark came. @throws {@link index.LLMError | LLMError} if it is no whole reply. */
-  finish(sawEnd: boolean): LLMResponse;
-  /** What may be kept of a reply that was cut off. */
-  partial(): readonly PartialReplyPart[];
-  /** Tokens as far as the server told; undefined if it did not. */
-  readonly usage: Usage | undefined;
 }
 
 interface PartialText {
@@ -63,7 +45,7 @@ interface PartialText {
 type Item = PartialText | PartialThinking | { readonly type: 'call'; readonly call: PartialCall } | { readonly type: 'media'; readonly part: MediaPart };
 
 /** Makes a reader for one reply. */
-export function createReplyReader({ provider, model, toolName, onDelta, toError }: ReplyReaderOptions): ReplyReader {
+export function createReplyReader({ provider, model, toolName, onDelta, toError }: ReplyReaderOptions): ChatReplyReader {
   const items: Item[] = [];
   let thinkingField: ThinkingField | undefined;
   let finishReason: string | undefined;
@@ -72,7 +54,6 @@ export function createReplyReader({ provider, model, toolName, onDelta, toError 
   let modelId: string | undefined;
   let latestThinking: PartialThinking | undefined;
   let isRefused = false;
-  let hasBegun = false;
   let progress = 0;
   const calls = createToolCallReader({
     toolName,
@@ -83,7 +64,7 @@ export function createReplyReader({ provider, model, toolName, onDelta, toError 
     },
   });
 
-  function readChunk(chunk: unknown): void {
+  function readEvent(chunk: unknown): void {
     if (isErrorBody(chunk)) {
       keepUsage(chunk);
       throw toError(chunk);
@@ -112,7 +93,6 @@ export function createReplyReader({ provider, model, toolName, onDelta, toError 
     const choice = firstChoice(chunk['choices']);
     rawUsage = findUsage(chunk, choice) ?? rawUsage;
     if (choice === undefined) return undefined;
-    hasBegun = true;
     if (isErrorBody(choice)) throw toError(choice);
     const reason = word(choice['finish_reason']);
     if (reason === undefined) return choice;
@@ -254,17 +234,16 @@ export function createReplyReader({ provider, model, toolName, onDelta, toError 
   }
 
   return {
-    readChunk,
+    readEvent,
     readBody,
     finish,
     get isFinished() {
       return finishReason !== undefined;
     },
+    // `[DONE]`, which is no event of the reply's.
+    isEnded: false,
     get progress() {
       return progress;
-    },
-    get hasBegun() {
-      return hasBegun;
     },
     get thinkingField() {
       return thinkingField;
@@ -333,8 +312,4 @@ function innerText(parts: unknown): string {
     if (isRecord(part) && typeof part['text'] === 'string') text += part['text'];
   }
   return text;
-}
-
-function word(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined;
 }

@@ -6,15 +6,16 @@
  */
 import type { JsonObject, JsonSchema } from '../../core/json.ts';
 import type { LLMRequest, ToolChoice, ToolDefinition } from '../../core/llm.ts';
+import { createHistoryWriter } from '../shared/history-writer.ts';
 import { nameTools, type ToolNames } from '../shared/tool-names.ts';
 import { toToolSchema } from '../shared/tool-schema.ts';
 import { cleanText, isBlank } from '../shared/wire-text.ts';
-import { createHistoryWriter } from './history-writer.ts';
+import { chatHistory } from './chat-history.ts';
 import { type WireTarget, writeSystem } from './message-wire.ts';
 import type { OpenAIChatConfig } from './options.ts';
 
-/** A request, ready to be sent. */
-export interface WrittenRequest {
+/** A request's text. */
+export interface RequestText {
   /** JSON text. */
   readonly body: string;
   /** The tool's own name for the one that it has on the wire. */
@@ -24,7 +25,7 @@ export interface WrittenRequest {
 /** Writes the requests of one adapter. */
 export interface RequestWriter {
   /** Writes a request; costs what is new in it. */
-  write(request: LLMRequest): WrittenRequest;
+  write(request: LLMRequest): RequestText;
 }
 
 interface WrittenTools {
@@ -40,7 +41,7 @@ export function createRequestWriter(config: OpenAIChatConfig, target: () => Wire
   const { options, maxTokensField } = config;
   // Without its closing brace: fields follow.
   const head = JSON.stringify(config.fixedFields).slice(0, -1);
-  const history = createHistoryWriter(target, config.idRules);
+  const history = createHistoryWriter(chatHistory(target, config.idRules));
   const writtenTools = new WeakMap<readonly ToolDefinition[], WrittenTools>();
 
   function toolsOf(tools: readonly ToolDefinition[]): WrittenTools {
@@ -68,7 +69,8 @@ export function createRequestWriter(config: OpenAIChatConfig, target: () => Wire
       const { systemPrompt, messages, tools } = request;
       const { json, names } = tools.length === 0 ? { json: '', names: nameTools(tools) } : toolsOf(tools);
       const system = isBlank(systemPrompt) ? '' : `,${writeSystem(systemPrompt)}`;
-      const list = (system + history.write(messages)).slice(1);
+      const { sink, tail: ownMessages } = history.write(messages);
+      const list = (system + sink.render(ownMessages)).slice(1);
       const tail = JSON.stringify(tailFields(request, names)).slice(1);
       const toolField = json === '' ? '' : `,"tools":${json}`;
       return {

@@ -10,6 +10,7 @@
  */
 import { isRecord, type JsonObject, type JsonValue } from '../../core/json.ts';
 import type { MessageSource, ThinkingPart } from '../../core/message.ts';
+import { isJsonObject, ownData, type OwnTarget } from '../shared/own-data.ts';
 
 /** The place of thinking text on the wire; `content` for typed parts within the content. */
 export type ThinkingField = 'reasoning_content' | 'reasoning' | 'reasoning_text' | 'content';
@@ -119,26 +120,9 @@ function lastText(objects: readonly JsonObject[], key: string): string | undefin
 }
 
 /** How thinking of the history may go back. */
-export interface ThinkingEcho {
-  /** The `LLM.provider` that is asked. */
-  readonly provider: string;
-  /** The model that is asked. */
-  readonly model: string;
+export interface ThinkingEcho extends OwnTarget {
   /** The field for thinking that does not know its own; undefined sends none. */
   readonly field: ThinkingField | undefined;
-}
-
-/** What a part carries for this provider and model; undefined where it is another's. */
-export function ownData(
-  part: { readonly providerData?: JsonValue | undefined },
-  source: MessageSource | undefined,
-  echo: ThinkingEcho,
-): JsonObject | undefined {
-  if (source?.provider !== echo.provider) return undefined;
-  const data = part.providerData;
-  if (!isJsonObject(data)) return source.modelId === echo.model ? {} : undefined;
-  // A server may answer under a longer name than it was asked by, so the part notes the one it was asked by.
-  return (data['model'] ?? source.modelId) === echo.model ? data : undefined;
 }
 
 /** The fields of an assistant message that hold its thinking; empty if there is nothing to send. */
@@ -175,8 +159,4 @@ export function isContentThinking(part: ThinkingPart, source: MessageSource | un
 
 function toField(value: JsonValue | undefined): ThinkingField | undefined {
   return value === 'content' ? value : TEXT_FIELDS.find((field) => field === value);
-}
-
-function isJsonObject(value: JsonValue | undefined): value is JsonObject {
-  return isRecord(value);
 }

@@ -1,6 +1,7 @@
 /** Usage: the servers' token counts in our disjoint counters. */
 import { isRecord } from '../../core/json.ts';
 import { toUsage, type Usage } from '../../core/usage.ts';
+import { tokenCount } from '../shared/json-values.ts';
 
 /**
  * Finds the usage object of a chunk or a body: at the top, where Groq (`x_groq`) or Moonshot (the choice) put it.
@@ -16,15 +17,15 @@ export function findUsage(chunk: Record<string, unknown>, choice: Record<string,
 /** Reads a usage object. The prompt of this protocol includes what was cached, the completion what was thought. */
 export function readUsage(raw: unknown): Usage {
   if (!isRecord(raw)) return toUsage({});
-  const prompt = count(raw['prompt_tokens']);
+  const prompt = tokenCount(raw['prompt_tokens']);
   const promptDetails = isRecord(raw['prompt_tokens_details']) ? raw['prompt_tokens_details'] : {};
   const cacheReadTokens = Math.min(
     prompt,
-    count(promptDetails['cached_tokens']) || count(raw['prompt_cache_hit_tokens']) || count(raw['cached_tokens']),
+    tokenCount(promptDetails['cached_tokens']) || tokenCount(raw['prompt_cache_hit_tokens']) || tokenCount(raw['cached_tokens']),
   );
   const cacheWriteTokens = Math.min(
     prompt - cacheReadTokens,
-    count(promptDetails['cache_write_tokens']) || count(raw['cache_creation_input_tokens']),
+    tokenCount(promptDetails['cache_write_tokens']) || tokenCount(raw['cache_creation_input_tokens']),
   );
   return toUsage({
     inputTokens: prompt - cacheReadTokens - cacheWriteTokens,
@@ -35,17 +36,13 @@ export function readUsage(raw: unknown): Usage {
 }
 
 function readOutput(raw: Record<string, unknown>, prompt: number): { outputTokens: number; thinkingTokens: number } {
-  const completion = count(raw['completion_tokens']);
+  const completion = tokenCount(raw['completion_tokens']);
   const details = isRecord(raw['completion_tokens_details']) ? raw['completion_tokens_details'] : {};
-  const thinkingTokens = count(details['reasoning_tokens']) || count(raw['reasoning_tokens']);
+  const thinkingTokens = tokenCount(details['reasoning_tokens']) || tokenCount(raw['reasoning_tokens']);
   // xAI counts thinking beside the completion, and so does Gemini, which does not even name it: the total tells.
-  const beside = Math.max(0, count(raw['total_tokens']) - prompt - completion);
+  const beside = Math.max(0, tokenCount(raw['total_tokens']) - prompt - completion);
   if (beside > 0 && (thinkingTokens === 0 || thinkingTokens === beside)) {
     return { outputTokens: completion + beside, thinkingTokens: beside };
   }
   return { outputTokens: Math.max(completion, thinkingTokens), thinkingTokens };
-}
-
-function count(value: unknown): number {
-  return typeof value === 'number' && Number.isFinite(value) && value > 0 ? value : 0;
 }

@@ -6,12 +6,14 @@
  */
 import { LLMError } from '../../core/errors.ts';
 import type { LLMResponse } from '../../core/llm.ts';
-import { type ErrorContext, malformedResponse } from '../shared/errors.ts';
-import type { Answer } from '../shared/http.ts';
-import { createSseReader } from '../shared/sse.ts';
-import { concatBytes, decodeCutUtf8, decodeLoosely } from '../shared/utf8.ts';
+import { type ErrorContext, malformedResponse } from './errors.ts';
+import type { Answer } from './http.ts';
+import { createSseReader } from './sse.ts';
+import { concatBytes, decodeCutUtf8, decodeLoosely } from './utf8.ts';
+import { parseJson } from './json-values.ts';
 import type { ReplyReader } from './reply-reader.ts';
 
+/** How Chat Completions ends a stream; servers of other protocols add it too. */
 const END_MARK = '[DONE]';
 const HEAD_BYTES = 1024;
 const OPEN_BRACE = 123;
@@ -50,9 +52,9 @@ async function readPlain(answer: Answer, head: readonly Uint8Array[], { reply, c
     pieces.push(chunk);
   }
   const text = decodeCutUtf8(concatBytes(pieces)).replace(/^\ufeff/, '');
-  const body = parse(text);
+  const body = parseJson(text);
   if (body === undefined) throw malformedResponse('the answer is not valid JSON', text, context);
-  if (!reply.readBody(body)) throw malformedResponse('the answer is not a chat completion', text, context);
+  if (!reply.readBody(body)) throw malformedResponse('the answer is not a reply of this API; is `baseUrl` right?', text, context);
   return reply.finish(true);
 }
 
@@ -64,27 +66,27 @@ async function readStream(answer: Answer, head: readonly Uint8Array[], { reply, 
   const seen: Uint8Array[] = [];
   let seenLength = 0;
   const events = createSseReader((data, event) => {
-    if (sawEnd || answer.isOver) return;
+    if (sawEnd || reply.isEnded || answer.isOver) return;
     sawEvent = true;
     if (data.startsWith(END_MARK)) {
       sawEnd = true;
       return;
     }
-    const chunk = parse(data);
-    if (chunk !== undefined) readChunk(chunk, event);
+    const value = parseJson(data);
+    if (value !== undefined) readEvent(value, event);
     // What a cut leaves of the last event is no fault of the server's.
     else if (data.trim() !== '' && !isAtEnd) throw malformedResponse('an event of the stream is not valid JSON', data, context);
   });
 
-  function readChunk(chunk: unknown, event: string): void {
+  function readEvent(value: unknown, event: string): void {
     // Only servers that name their events use the name, and then the data alone may not tell.
-    const isBareError = event === 'error' && typeof chunk === 'object' && chunk !== null && !('error' in chunk);
-    reply.readChunk(isBareError ? { error: chunk } : chunk);
+    const isBareError = event === 'error' && typeof value === 'object' && value !== null && !('error' in value);
+    reply.readEvent(isBareError ? { error: value } : value, event);
   }
 
   try {
     for (const chunk of head) push(chunk);
-    while (!sawEnd) {
+    while (!sawEnd && !reply.isEnded) {
       const chunk = await answer.nextChunk();
       if (chunk === undefined) break;
       push(chunk);
@@ -93,11 +95,12 @@ async function readStream(answer: Answer, head: readonly Uint8Array[], { reply, 
     // The reply was complete: how the connection ended matters no more, unless the caller ended it.
     if (!reply.isFinished || !isConnectionFailure(error)) throw error;
   }
-  if (sawEnd) await answer.drain();
+  const isOver = sawEnd || reply.isEnded;
+  if (isOver) await answer.drain();
   isAtEnd = true;
   events.end();
   if (!sawEvent && !isCommentOnly(seen)) throw malformedResponse('the answer is no event stream', begin(seen), context);
-  return reply.finish(sawEnd);
+  return reply.finish(isOver);
 
   function push(chunk: Uint8Array): void {
     const before = reply.progress;
@@ -134,12 +137,4 @@ function isCommentOnly(head: readonly Uint8Array[]): boolean {
   return begin(head)
     .split(/[\r\n]+/)
     .every((line) => /^\s*(:|$)/.test(line));
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 }

@@ -1,0 +1,116 @@
+/**
+ * HTTP LLM: what all adapters over HTTP do alike, around what makes their protocols differ.
+ *
+ * One `chat` is one request and one answer, no retries; but for a protocol that can say the same in another way, when
+ * the server no longer knows what the short way relied on. Keys live in closures and in the headers of a running
+ * request, nowhere else.
+ */
+import { LLMError, toLLMError } from '../../core/errors.ts';
+import type { LLM, LLMRequest, LLMResponse } from '../../core/llm.ts';
+import { systemRuntime } from '../../core/runtime.ts';
+import { readAnswer } from './answer-reader.ts';
+import { type ErrorContext, errorFromBody, errorFromResponse } from './errors.ts';
+import { type Answer, post } from './http.ts';
+import type { ProviderConfig } from './options.ts';
+import { createRedactor } from './redact.ts';
+import type { ReplyOutlet, ReplyReader } from './reply-reader.ts';
+import { type HeaderRules, makeHeaders } from './request-headers.ts';
+
+/** A request, ready to be sent. */
+export interface WrittenRequest {
+  /** JSON text. */
+  readonly body: string;
+  /** Makes the reader of its reply. */
+  readonly createReader: (outlet: ReplyOutlet) => ReplyReader;
+  /** Called with the whole reply, before it is handed out. */
+  readonly onResponse?: ((response: LLMResponse) => void) | undefined;
+  /** The same request said in another way, for a failure that this may help; undefined for any other failure. */
+  readonly instead?: ((error: LLMError) => WrittenRequest | undefined) | undefined;
+}
+
+/** What makes a protocol. */
+export interface HttpProtocol extends HeaderRules {
+  /** Writes a request. */
+  readonly write: (request: LLMRequest) => WrittenRequest;
+}
+
+/** Makes an LLM of a protocol over HTTP. */
+export function createHttpLLM(config: ProviderConfig, protocol: HttpProtocol): LLM {
+  const { options, provider, model } = config;
+
+  async function chat(request: LLMRequest): Promise<LLMResponse> {
+    let written = protocol.write(request);
+    for (;;) {
+      try {
+        return await send(written, request);
+      } catch (thrown) {
+        const error = toLLMError(thrown);
+        const other = written.instead?.(error);
+        if (other === undefined) throw error;
+        await request.onAttemptFailed?.({ error });
+        written = other;
+      }
+    }
+  }
+
+  async function send(written: WrittenRequest, request: LLMRequest): Promise<LLMResponse> {
+    const runtime = request.scope?.runtime ?? systemRuntime;
+    const startedAt = runtime.now();
+    let firstDeltaMs: number | undefined;
+    const redactor = createRedactor();
+    const context: ErrorContext = { provider, redact: redactor.redact, patterns: options.errorPatterns ?? [] };
+    let reply: ReplyReader | undefined;
+    try {
+      const response = await post(
+        {
+          ...config,
+          body: written.body,
+          runtime,
+          fetch: options.fetch,
+          signal: request.signal,
+          redact: redactor.redact,
+          headers: () => makeHeaders(config, protocol, redactor),
+        },
+        read,
+      );
+      written.onResponse?.(response);
+      return { ...response, timing: { firstDeltaMs, totalMs: runtime.now() - startedAt } };
+    } catch (thrown) {
+      throw withReply(toLLMError(thrown), reply);
+    }
+
+    async function read(answer: Answer): Promise<LLMResponse> {
+      if (answer.status < 200 || answer.status > 299) throw errorFromResponse(answer, await answer.readErrorText(), context);
+      reply = written.createReader({
+        toError: (errorBody) => errorFromBody(errorBody, context, answer),
+        onDelta: (delta) => {
+          firstDeltaMs ??= runtime.now() - startedAt;
+          request.onDelta?.(delta);
+        },
+      });
+      return readAnswer(answer, reply, context);
+    }
+  }
+
+  return { provider, modelId: model, systemPrompt: options.systemPrompt ?? '', capabilities: options.capabilities, chat };
+}
+
+/** The error, with what had arrived of the reply. */
+function withReply(error: LLMError, reply: ReplyReader | undefined): LLMError {
+  const partial = reply?.partial() ?? [];
+  const usage = reply?.usage;
+  if (partial.length === 0 && usage === undefined) return error;
+  const { kind, message, retryable, stopReason, status, code, retryAfterMs, requestId } = error;
+  return new LLMError({
+    kind,
+    message,
+    retryable,
+    stopReason,
+    status,
+    code,
+    retryAfterMs,
+    requestId,
+    usage: error.usage ?? usage,
+    partial: error.partial ?? (partial.length === 0 ? undefined : partial),
+  });
+}
