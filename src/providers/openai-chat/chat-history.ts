@@ -7,12 +7,13 @@
 import type { Message } from '../../core/message.ts';
 import type { HistoryFormat, HistorySink } from '../shared/history-writer.ts';
 import type { IdRules } from '../shared/wire-ids.ts';
+import { joinJson } from '../shared/wire-text.ts';
 import { type WireTarget, writeAssistant, writeTool, writeUser, type WrittenMessage } from './message-wire.ts';
 
 /** The `messages` of one conversation. */
 export interface ChatMessages extends HistorySink<WrittenMessage> {
-  /** JSON of the messages, each with a comma before it. */
-  render(tail: readonly WrittenMessage[]): string;
+  /** JSON of the messages, separated by commas. @param before - JSON of what stands before them; empty for nothing. */
+  render(before: string, tail: readonly WrittenMessage[]): string;
 }
 
 /** How this protocol writes histories. @param target - Asked at each message that is written for the first time. */
@@ -28,23 +29,24 @@ export function chatHistory(target: () => WireTarget, idRules: IdRules): History
 
 function createSink(): ChatMessages {
   let text = '';
-  let media: string[] = [];
+  let media = '';
   return {
     add({ role }: Message, written) {
       if (role !== 'tool') {
-        text += mediaMessage(media);
-        media = [];
+        text = joinJson(text, mediaMessage(media));
+        media = '';
       }
       if (written === undefined) return;
-      text += `,${written.json}`;
-      if (written.media !== '') media.push(written.media);
+      text = joinJson(text, written.json);
+      media = joinJson(media, written.media);
     },
-    render(tail) {
-      return text + mediaMessage(media) + tail.map(({ json }) => `,${json}`).join('');
+    render(before, tail) {
+      const rest = [mediaMessage(media), ...tail.map(({ json }) => json)];
+      return rest.reduce(joinJson, joinJson(before, text));
     },
   };
 }
 
-function mediaMessage(contents: readonly string[]): string {
-  return contents.length === 0 ? '' : `,{"role":"user","content":[${contents.join(',')}]}`;
+function mediaMessage(contents: string): string {
+  return contents === '' ? '' : `{"role":"user","content":[${contents}]}`;
 }

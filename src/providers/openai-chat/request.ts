@@ -68,13 +68,12 @@ export function createRequestWriter(config: OpenAIChatConfig, target: () => Wire
     write(request) {
       const { systemPrompt, messages, tools } = request;
       const { json, names } = tools.length === 0 ? { json: '', names: nameTools(tools) } : toolsOf(tools);
-      const system = isBlank(systemPrompt) ? '' : `,${writeSystem(systemPrompt)}`;
+      const system = isBlank(systemPrompt) ? '' : writeSystem(systemPrompt);
       const { sink, tail: ownMessages } = history.write(messages);
-      const list = (system + sink.render(ownMessages)).slice(1);
       const tail = JSON.stringify(tailFields(request, names)).slice(1);
       const toolField = json === '' ? '' : `,"tools":${json}`;
       return {
-        body: `${head}${toolField},"messages":[${list}]${tail === '}' ? '' : ','}${tail}`,
+        body: `${head}${toolField},"messages":[${sink.render(system, ownMessages)}]${tail === '}' ? '' : ','}${tail}`,
         toolName: names.fromWire,
       };
     },

@@ -5,6 +5,8 @@
  * Older turns are joined to one text; only the last few are kept apart, since they may still grow, or get a mark.
  */
 
+import { joinJson } from './wire-text.ts';
+
 /** A message, written as the blocks of a turn. */
 export interface WrittenBlocks {
   /** The side, by the protocol's name for it. */
@@ -55,7 +57,7 @@ export function createTurnList(field: string): TurnList {
     turns.forEach(({ role, before, last }, at) => {
       const fromEnd = turns.slice(at + 1).filter((later) => later.role === role).length;
       const block = change === undefined ? last : change({ role, block: last, fromEnd });
-      text += `,{"role":"${role}","${field}":[${before}${block}]}`;
+      text = joinJson(text, `{"role":"${role}","${field}":[${before}${block}]}`);
     });
     return text;
   }
@@ -63,11 +65,11 @@ export function createTurnList(field: string): TurnList {
   return {
     add(written) {
       const turns = addTo(recent, written);
-      settled += renderTurns(turns.slice(0, -KEPT_APART), undefined);
+      settled = joinJson(settled, renderTurns(turns.slice(0, -KEPT_APART), undefined));
       recent = turns.slice(-KEPT_APART);
     },
     render(tail, change) {
-      return (settled + renderTurns(tail.reduce(addTo, recent), change)).slice(1);
+      return joinJson(settled, renderTurns(tail.reduce(addTo, recent), change));
     },
   };
 }

@@ -18,3 +18,12 @@ export function cleanText(text: string): string {
 export function isBlank(text: string): boolean {
   return text.trim() === '';
 }
+
+/**
+ * Joins what stands in a JSON list, each with a comma between if there is something on both sides.
+ *
+ * Never looks into the texts: one that was joined is put together only when it is sent.
+ */
+export function joinJson(left: string, right: string): string {
+  return left === '' || right === '' ? left + right : `${left},${right}`;
+}
