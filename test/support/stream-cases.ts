@@ -39,6 +39,10 @@ interface ExpectedError {
   readonly acceptKinds?: readonly string[];
 }
 
+interface ExpectedBlock {
+  readonly type: string;
+}
+
 interface Expected {
   readonly outcome: 'complete' | 'error' | 'cut' | 'lenient';
   readonly text?: string;
@@ -47,6 +51,14 @@ interface Expected {
   readonly finishReason?: string | null;
   readonly usage?: Readonly<Record<string, unknown>> | null;
   readonly refusal?: string;
+  /** Responses: the raw thinking, where `reasoning` is its summary. */
+  readonly rawReasoning?: string;
+  /** Anthropic: the signatures of its thinking. */
+  readonly signatures?: readonly string[];
+  /** Anthropic: its blocks. */
+  readonly blocks?: readonly ExpectedBlock[];
+  /** Responses: its output. */
+  readonly items?: readonly ExpectedBlock[];
   readonly legacyFunctionCall?: { readonly name: string; readonly arguments: string };
   readonly error?: ExpectedError;
   readonly streamError?: ExpectedError;
@@ -69,6 +81,17 @@ const ADAPTERS: ReadonlyMap<string, (baseUrl: string, streamCase: StreamCase) =>
     'chat-completions',
     (baseUrl: string, { model, isStreamed }: StreamCase) => openAIChat({ model, baseUrl, apiKey: 'sk-stream-case-key', stream: isStreamed }),
   ],
+]);
+
+/** Blocks of Anthropic and items of Responses that are parts of their own with us; any other is a provider part. */
+const BLOCK_TYPES: ReadonlyMap<string, string> = new Map([
+  ['text', 'text'],
+  ['message', 'text'],
+  ['thinking', 'thinking'],
+  ['redacted_thinking', 'thinking'],
+  ['reasoning', 'thinking'],
+  ['tool_use', 'tool_call'],
+  ['function_call', 'tool_call'],
 ]);
 
 /** Kinds as the cases name them, in our words. */
@@ -181,14 +204,43 @@ function compareComplete({ response, error, deltas }: Reading, expected: Expecte
   const expectedCalls = legacy === undefined ? (expected.toolCalls ?? []) : [{ ...legacy, id: '' }];
   return [
     ...differ('text', text, expected.refusal ?? expected.text),
-    ...differ('thinking', thinking, expected.reasoning),
+    ...compareThinking(thinking, expected),
     ...differ('calls', calls.map((call) => [call.providerId ?? '', call.name, parsed(call.inputText)]), expectedCalls.map((call) => [call.id, call.name, parsed(call.arguments)])),
-    ...differ('finish reason', rawStopReason ?? '', expected.finishReason ?? ''),
+    ...differ('finish reason', rawStopReason ?? '', finishReason(expected)),
     ...(stopReason === 'unknown' ? ['stop reason: unknown'] : []),
     ...(expected.refusal !== undefined ? differ('stop reason', stopReason, 'filtered') : []),
     ...compareUsage(usage, expected.usage),
+    ...compareBlocks(content, expected),
     ...compareDeltas(deltas, { text, thinking, calls: calls.map((call) => call.inputText) }),
   ];
+}
+
+/** Of Responses it is `incomplete: why`, and the why alone is as good. */
+function finishReason({ finishReason: reason }: Expected): string {
+  return (reason ?? '').replace(/^incomplete[ :]+/, '');
+}
+
+/** Servers without a summary show the raw thinking; between two summaries there may be a break. */
+function compareThinking(thinking: string, { reasoning, rawReasoning }: Expected): readonly string[] {
+  const wanted = reasoning === '' && rawReasoning !== undefined ? rawReasoning : (reasoning ?? '');
+  return differ('thinking', thinking.replaceAll(/\s/g, ''), wanted.replaceAll(/\s/g, ''));
+}
+
+/** What stood where, and with which signature. */
+function compareBlocks(content: LLMResponse['content'], { blocks, items, signatures }: Expected): readonly string[] {
+  const wanted = (blocks ?? items)?.map(({ type }) => BLOCK_TYPES.get(type) ?? 'provider');
+  if (wanted === undefined) return [];
+  const got: readonly string[] = content.map(({ type }) => type);
+  const signed = content.map((part) => (part.type === 'thinking' ? part.signature : undefined)).filter((signature) => signature !== undefined);
+  // A text with citations comes in pieces.
+  return [
+    ...differ('blocks', withoutRepeats(got), withoutRepeats(wanted)),
+    ...(signatures === undefined ? [] : differ('signatures', signed, signatures.filter((signature) => signature !== ''))),
+  ];
+}
+
+function withoutRepeats(types: readonly string[]): readonly string[] {
+  return types.filter((type, at) => type !== 'text' || types[at - 1] !== 'text');
 }
 
 function compareDeltas(deltas: readonly LLMDelta[], whole: { text: string; thinking: string; calls: readonly string[] }): readonly string[] {
@@ -205,15 +257,53 @@ function compareDeltas(deltas: readonly LLMDelta[], whole: { text: string; think
 function compareUsage(usage: Usage, expected: Expected['usage']): readonly string[] {
   if (expected === undefined || expected === null) return differ('usage', totalTokens(usage), 0);
   const prompt = usage.inputTokens + usage.cacheReadTokens + usage.cacheWriteTokens;
-  const details = expected['prompt_tokens_details'] as { cached_tokens?: number } | null | undefined;
-  const cached = details?.cached_tokens ?? expected['prompt_cache_hit_tokens'] ?? expected['cached_tokens'] ?? 0;
-  const thought = (expected['completion_tokens_details'] as { reasoning_tokens?: number } | null | undefined)?.reasoning_tokens;
+  const wanted = 'prompt_tokens' in expected ? chatUsage(expected) : 'input_tokens_details' in expected ? responsesUsage(expected) : messagesUsage(expected);
   return [
-    ...differ('prompt tokens', prompt, expected['prompt_tokens']),
-    ...differ('cached tokens', usage.cacheReadTokens, cached),
-    ...differ('total tokens', totalTokens(usage), expected['total_tokens']),
-    ...(thought === undefined || thought === 0 ? [] : differ('thinking tokens', usage.thinkingTokens, thought)),
+    ...differ('prompt tokens', prompt, wanted.prompt),
+    ...differ('cached tokens', usage.cacheReadTokens, wanted.cached),
+    ...differ('total tokens', totalTokens(usage), wanted.total),
+    ...(wanted.thought === 0 ? [] : differ('thinking tokens', usage.thinkingTokens, wanted.thought)),
   ];
+}
+
+interface ExpectedUsage {
+  readonly prompt: unknown;
+  readonly cached: number;
+  readonly total: unknown;
+  readonly thought: number;
+}
+
+type RawUsage = NonNullable<Expected['usage']>;
+
+function chatUsage(raw: RawUsage): ExpectedUsage {
+  return {
+    prompt: raw['prompt_tokens'],
+    cached: count(raw, 'prompt_tokens_details', 'cached_tokens') || count(raw, 'prompt_cache_hit_tokens') || count(raw, 'cached_tokens'),
+    total: raw['total_tokens'],
+    thought: count(raw, 'completion_tokens_details', 'reasoning_tokens'),
+  };
+}
+
+function responsesUsage(raw: RawUsage): ExpectedUsage {
+  return {
+    prompt: raw['input_tokens'],
+    cached: count(raw, 'input_tokens_details', 'cached_tokens'),
+    total: raw['total_tokens'],
+    thought: count(raw, 'output_tokens_details', 'reasoning_tokens'),
+  };
+}
+
+/** What was cached is no part of the input here. */
+function messagesUsage(raw: RawUsage): ExpectedUsage {
+  const cached = count(raw, 'cache_read_input_tokens');
+  const prompt = count(raw, 'input_tokens') + cached + count(raw, 'cache_creation_input_tokens');
+  return { prompt, cached, total: prompt + count(raw, 'output_tokens'), thought: count(raw, 'output_tokens_details', 'thinking_tokens') };
+}
+
+function count(raw: RawUsage, ...path: readonly string[]): number {
+  let value: unknown = raw;
+  for (const key of path) value = (value as Record<string, unknown> | null | undefined)?.[key];
+  return typeof value === 'number' ? value : 0;
 }
 
 function compareError(reading: Reading, expected: Expected): readonly string[] {
@@ -243,7 +333,7 @@ function comparePartial({ error, deltas }: Reading, expected: Expected): readonl
   const streamed = deltas.map((delta) => (delta.type === 'text' ? delta.text : '')).join('');
   const thought = deltas.map((delta) => (delta.type === 'thinking' ? delta.text : '')).join('');
   const kept = ((isLLMError(error) ? error.partial : undefined) ?? []).map((part) => (part.type === 'text' ? part.text : '')).join('');
-  return [...differ('streamed text', streamed, text), ...differ('kept text', kept, text), ...differ('streamed thinking', thought, expected.reasoning ?? '')];
+  return [...differ('streamed text', streamed, text), ...differ('kept text', kept, text), ...compareThinking(thought, expected)];
 }
 
 function differ(what: string, actual: unknown, expected: unknown): string[] {
