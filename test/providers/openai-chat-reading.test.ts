@@ -384,3 +384,83 @@ describe('what a reply says about itself', () => {
     expect(response.content).toStrictEqual([{ type: 'media', mediaType: 'image/png', data: 'AAAA' }]);
   });
 });
+
+describe('tools that the server runs', () => {
+  const SOURCE = { type: 'url_citation', url_citation: { url: 'https://h/a', start_index: 0, end_index: 2 } };
+  const RAN = { index: 0, type: 'search', arguments: '{"query":"x"}', output: 'found' };
+
+  it('B15: leave their results in one provider part, as the server gave them', async () => {
+    const { response } = await readBody(
+      events([
+        { citations: ['https://h/a'], choices: [{ index: 0, delta: { content: 'Hi' } }] },
+        delta({ executed_tools: [RAN], annotations: [SOURCE] }),
+        { citations: ['https://h/a', 'https://h/b'], choices: [{ index: 0, delta: { annotations: [SOURCE] }, finish_reason: 'stop' }] },
+      ]),
+    );
+
+    expect(response.content).toStrictEqual([
+      { type: 'text', text: 'Hi' },
+      {
+        type: 'provider',
+        provider: 'openai',
+        data: { citations: ['https://h/a', 'https://h/b'], executed_tools: [RAN], annotations: [SOURCE, SOURCE] },
+      },
+    ]);
+  });
+
+  it('B15: are read from a plain answer too, and empty lists are nothing', async () => {
+    const message = { content: 'Hi', annotations: [] };
+    const { response } = await readBody(JSON.stringify({ search_results: [{ title: 'A' }], citations: [], choices: [{ message, finish_reason: 'stop' }] }));
+
+    expect(response.content.slice(1)).toStrictEqual([{ type: 'provider', provider: 'openai', data: { search_results: [{ title: 'A' }] } }]);
+  });
+});
+
+describe('what a reply is made of', () => {
+  it('GN2: an empty delta makes no part', async () => {
+    const { response } = await readBody(events([delta({ content: '', reasoning_content: '' }), delta({ content: 'x' }), delta({ content: '' }), finish('stop')]));
+
+    expect(response.content).toStrictEqual([{ type: 'text', text: 'x' }]);
+  });
+
+  it('GN6, GN9: is not shared with what was streamed, and says why it ended in both words', async () => {
+    const { response, deltas } = await readBody(events([delta({ content: 'a' }), delta({ content: 'b' }), finish('length')]));
+
+    expect(deltas).toStrictEqual([
+      { type: 'text', text: 'a' },
+      { type: 'text', text: 'b' },
+    ]);
+    expect(response).toMatchObject({ content: [{ type: 'text', text: 'ab' }], stopReason: 'max_tokens', rawStopReason: 'length' });
+  });
+
+  it('GN9: has no word of the provider where it gave none', async () => {
+    const { response } = await readBody(events([delta({ content: 'a' }, null)]));
+
+    expect(response).not.toHaveProperty('rawStopReason');
+  });
+
+  it('GN7: has calls in the order of the message, whole and without the index of the wire', async () => {
+    const { response } = await readBody(
+      events([
+        callDelta({ index: 1, id: 'b', function: { name: 'g', arguments: '{"x"' } }),
+        callDelta({ index: 0, id: 'a', function: { name: 'f', arguments: '{}' } }),
+        callDelta({ index: 1, function: { arguments: ':1}' } }),
+        finish('tool_calls'),
+      ]),
+    );
+
+    expect(response.content).toStrictEqual([
+      { type: 'tool_call', name: 'g', inputText: '{"x":1}', providerId: 'b' },
+      { type: 'tool_call', name: 'f', inputText: '{}', providerId: 'a' },
+    ]);
+  });
+
+  it('GN11, AD2: comes with its times, from the start of the request, and without those that were not measured', async () => {
+    const chat = (body: string) => chatOn(fakeServer({ body })).chat(request());
+    const streamed = await chat(events([delta({ content: 'a' }), finish('stop')]));
+    const silent = await chat(events([delta({}, 'length')]));
+
+    expect(streamed.timing).toMatchObject({ firstDeltaMs: expect.any(Number) as number, totalMs: expect.any(Number) as number });
+    expect(silent.timing?.firstDeltaMs).toBeUndefined();
+  });
+});

@@ -14,7 +14,7 @@ import {
 import type { OpenAIChatOptions } from 'turnloop/providers/openai-chat';
 import { openAIChat } from 'turnloop/providers/openai-chat';
 import { checkChatRequest } from '../support/chat-rules.ts';
-import { callDelta, chatOn, delta, errorOf, events, fakeServer, finish, request, type SentRequest } from './fake-server.ts';
+import { callDelta, chatOn, delta, errorOf, events, fakeServer, finish, request, type SentBody, type SentRequest } from './fake-server.ts';
 
 const OK = { body: events([delta({ content: 'ok' }), finish('stop')]) };
 const SOURCE = { provider: 'openai', modelId: 'test-model' };
@@ -23,6 +23,10 @@ async function send(messages: readonly Message[], more: Partial<LLMRequest> = {}
   const fake = fakeServer(OK);
   await chatOn(fake, options).chat(request(messages, more));
   return fake.sent[0]!;
+}
+
+async function sendBody(...args: Parameters<typeof send>): Promise<SentBody> {
+  return (await send(...args)).body;
 }
 
 function call(id: string, more: Partial<ToolCallPart> = {}): ToolCallPart {
@@ -283,7 +287,7 @@ describe('ids', () => {
   });
 
   it.each([
-    ['the option', { idFormat: 'nine-characters' }],
+    ['the option', { dialect: 'mistral' }],
     ['the address', { baseUrl: 'https://api.mistral.ai/v1' }],
   ] as const)('BR-103: have nine characters for Mistral, by %s', async (_by, options) => {
     const { calls, results } = idsOf(
@@ -456,5 +460,90 @@ describe('tools', () => {
 
     expect(text).toContain(`"parameters":${JSON.stringify(schema)}}`);
     expect(text).not.toContain('strict');
+  });
+});
+
+describe('dialects', () => {
+  const image = { type: 'media', mediaType: 'image/png', data: 'AAAA' } as const;
+  const roles = (body: SentBody): unknown[] => body.messages.map(({ role }) => role);
+
+  it('mistral: an assistant stands between a tool\'s message and a user\'s', async () => {
+    const history = [userMessage('a'), ...exchange(call('c1')), userMessage('steering'), ...exchange(call('c2'))];
+    const body = await sendBody([...history, userMessage('note', { transient: true })], {}, { dialect: 'mistral' });
+
+    expect(roles(body)).toStrictEqual(['user', 'assistant', 'tool', 'assistant', 'user', 'assistant', 'tool', 'assistant', 'user']);
+    expect(roles(await sendBody([...history, userMessage('note', { transient: true })]))).toStrictEqual(['user', 'assistant', 'tool', 'user', 'assistant', 'tool', 'user']);
+  });
+
+  it('mistral: also where what follows is a tool\'s image', async () => {
+    const result = toolMessage([image], { toolCallId: 'c1', name: 'f' });
+    const body = await sendBody([userMessage('a'), assistantMessage([call('c1')]), result], {}, { dialect: 'mistral' });
+
+    expect(roles(body)).toStrictEqual(['user', 'assistant', 'tool', 'assistant', 'user']);
+  });
+
+  it('KM3: kimi: a tool named $… is the server\'s, in the list and in the history; elsewhere it gets a legal name', async () => {
+        const history = [userMessage('a'), ...exchange({ ...call('c1'), name: '$web_search' })];
+    const kimi = await sendBody(history, { tools: [tool('$web_search')] }, { baseUrl: 'https://api.moonshot.ai/v1' });
+    const common = await sendBody(history, { tools: [tool('$web_search')] });
+
+    expect(kimi['tools']).toStrictEqual([{ type: 'builtin_function', function: { name: '$web_search' } }]);
+    expect(kimi.messages[1]).toMatchObject({ tool_calls: [{ function: { name: '$web_search' } }] });
+    expect(JSON.stringify(common)).not.toContain('"$web_search"');
+  });
+
+  it('B15: tools that the server runs follow the host\'s, as they are', async () => {
+    const serverTools = [{ type: 'web_search', web_search: { enable: true } }];
+
+    expect((await sendBody([userMessage('a')], {}, { serverTools }))['tools']).toStrictEqual(serverTools);
+  });
+
+  it('KM1: settings of thinking go into the top of the body, field by field', async () => {
+    const body = await sendBody([userMessage('a')], {}, { thinkingEffort: 'high', body: { thinking: { type: 'enabled' }, reasoning_effort: undefined } });
+
+    expect(body).toMatchObject({ thinking: { type: 'enabled' } });
+    expect(body).not.toHaveProperty('reasoning_effort');
+  });
+
+  it('KM1: every reply has its field of thinking where the server asks for it, and nowhere else', async () => {
+    const history = [userMessage('a'), assistantMessage([{ type: 'text', text: 'b' }]), userMessage('c'), ...exchange(call('c1'))];
+    const filled = await sendBody(history, {}, { thinkingHistory: 'fill' });
+
+    expect(filled.messages.map((message) => message['reasoning_content'])).toStrictEqual([undefined, '', undefined, '', undefined]);
+    expect(JSON.stringify(await sendBody(history))).not.toContain('reasoning');
+    const asReasoning = await sendBody(history, {}, { thinkingHistory: 'fill', thinkingField: 'reasoning' });
+    expect(asReasoning.messages[1]).toMatchObject({ reasoning: '' });
+  });
+
+  it('KM2: a reply with calls and no text has no empty content', async () => {
+    expect((await sendBody([userMessage('a'), ...exchange(call('c1'))])).messages[1]).toMatchObject({ content: null });
+  });
+});
+
+describe('the tools of a request', () => {
+  it('GN12: are those that the request offers, and no others', async () => {
+    expect((await sendBody([userMessage('a')], { tools: [tool('f')] }))['tools']).toHaveLength(1);
+    expect(await sendBody([userMessage('a')])).not.toHaveProperty('tools');
+  });
+
+  it('AD4: are written once for each list, and a request that was aborted before sends nothing', async () => {
+    let reads = 0;
+    const tools: ToolDefinition[] = [
+      {
+        ...tool('f'),
+        get inputSchema() {
+          reads += 1;
+          return { type: 'object', properties: {} };
+        },
+      },
+    ];
+    const server = fakeServer(OK);
+    const llm = chatOn(server);
+    await llm.chat(request([userMessage('a')], { tools }));
+    await llm.chat(request([userMessage('b')], { tools }));
+    await expect(llm.chat(request([userMessage('c')], { tools, signal: AbortSignal.abort() }))).rejects.toMatchObject({ kind: 'aborted' });
+
+    expect(reads).toBe(1);
+    expect(server.sent).toHaveLength(2);
   });
 });

@@ -16,33 +16,52 @@ export interface ChatMessages extends HistorySink<WrittenMessage> {
   render(before: string, tail: readonly WrittenMessage[]): string;
 }
 
-/** How this protocol writes histories. @param target - Asked at each message that is written for the first time. */
-export function chatHistory(target: () => WireTarget, idRules: IdRules): HistoryFormat<WrittenMessage, ChatMessages> {
+/** What a history is written for. */
+export interface ChatHistoryOptions {
+  /** Asked at each message that is written for the first time. */
+  readonly target: () => WireTarget;
+  readonly idRules: IdRules;
+  /** Whether a user's message may follow a tool's directly. */
+  readonly userMayFollowTool: boolean;
+}
+
+// A model reads it.
+const BRIDGE = JSON.stringify({ role: 'assistant', content: 'I have the results.' });
+
+/** How this protocol writes histories. */
+export function chatHistory({ target, idRules, userMayFollowTool }: ChatHistoryOptions): HistoryFormat<WrittenMessage, ChatMessages> {
   return {
     idRules,
     user: (message) => writeUser(message, target()),
     assistant: (message, wireIds) => writeAssistant(message, wireIds, target()),
     tool: (message, wireId) => writeTool(message, wireId, target()),
-    createSink,
+    createSink: () => createSink(userMayFollowTool ? '' : BRIDGE),
   };
 }
 
-function createSink(): ChatMessages {
+/** @param bridge - JSON of what stands between a tool's message and a user's; empty for nothing. */
+function createSink(bridge: string): ChatMessages {
   let text = '';
   let media = '';
+  let isAfterTool = false;
+
+  /** What has to stand before a message that comes next. */
+  function between(role: Message['role']): string {
+    if (!isAfterTool || role === 'tool') return '';
+    const isUser = role === 'user' || media !== '';
+    return joinJson(isUser ? bridge : '', mediaMessage(media));
+  }
+
   return {
-    add({ role }: Message, written) {
-      if (role !== 'tool') {
-        text = joinJson(text, mediaMessage(media));
-        media = '';
-      }
+    add({ role }, written) {
       if (written === undefined) return;
-      text = joinJson(text, written.json);
-      media = joinJson(media, written.media);
+      text = joinJson(joinJson(text, between(role)), written.json);
+      media = role === 'tool' ? joinJson(media, written.media) : '';
+      isAfterTool = role === 'tool';
     },
     render(before, tail) {
-      const rest = [mediaMessage(media), ...tail.map(({ json }) => json)];
-      return rest.reduce(joinJson, joinJson(before, text));
+      const next = tail.length > 0 || media !== '' ? between('user') : '';
+      return [text, next, ...tail.map(({ json }) => json)].reduce(joinJson, before);
     },
   };
 }

@@ -18,17 +18,17 @@ import type {
 import { inputText } from '../shared/call-input.ts';
 import { isAudio, mediaNote } from '../shared/media.ts';
 import { ownData } from '../shared/own-data.ts';
-import { toWireName } from '../shared/tool-names.ts';
 import { cleanText, isBlank } from '../shared/wire-text.ts';
+import { calledName } from './chat-tools.ts';
 import { toMediaContent } from './media.ts';
+import type { ChatDialect } from './options.ts';
 import { isContentThinking, type ThinkingEcho, thinkingFields } from './thinking.ts';
 
 /** What messages are written for. */
 export interface WireTarget extends ThinkingEcho {
   /** `capabilities.mediaTypes`. */
   readonly mediaTypes: readonly string[] | undefined;
-  /** Whether thinking goes back at all. */
-  readonly keepsThinking: boolean;
+  readonly dialect: ChatDialect;
 }
 
 /** A message as this protocol has it, and what of it the protocol only takes from a user. */
@@ -61,21 +61,27 @@ export function writeUser(message: UserMessage, { mediaTypes }: WireTarget): Wri
  */
 export function writeAssistant(message: AssistantMessage, wireIds: readonly string[], target: WireTarget): WrittenMessage | undefined {
   const { source } = message;
-  const thinking = target.keepsThinking ? message.content.filter((part) => part.type === 'thinking') : [];
+  const thinking = target.thinkingHistory !== 'drop' ? message.content.filter((part) => part.type === 'thinking') : [];
   const calls = message.content.filter((part) => part.type === 'tool_call');
   const content = assistantContent(message, thinking, target);
   const fields = thinkingFields(thinking, source, target);
-  if (content === null && calls.length === 0 && Object.keys(fields).length === 0) return undefined;
+  const hasThinking = Object.values(fields).some((value) => value !== '');
+  if (content === null && calls.length === 0 && !hasThinking) return undefined;
   return plain({
     role: 'assistant',
     content,
     ...cleanFields(fields),
-    ...(calls.length > 0 && { tool_calls: calls.map((call, at) => toWireCall(call, wireIds[at] ?? call.id, extraOf(call))) }),
+    ...(calls.length > 0 && { tool_calls: calls.map(toWireCall) }),
   });
 
-  function extraOf(call: ToolCallPart): JsonObject {
+  function toWireCall(call: ToolCallPart, at: number): JsonObject {
     const { model: _model, ...extra } = ownData(call, source, target) ?? {};
-    return extra;
+    return {
+      id: wireIds[at] ?? call.id,
+      type: 'function',
+      function: { name: calledName(call.name, target.dialect), arguments: inputText(call.inputText) },
+      ...extra,
+    };
   }
 }
 
@@ -142,15 +148,6 @@ function assistantContent(
 function assistantText(part: AssistantPart): string {
   if (part.type === 'text') return cleanText(part.text);
   return part.type === 'media' ? mediaNote(part) : '';
-}
-
-function toWireCall(call: ToolCallPart, id: string, extra: JsonObject): JsonObject {
-  return {
-    id,
-    type: 'function',
-    function: { name: toWireName(call.name), arguments: inputText(call.inputText) },
-    ...extra,
-  };
 }
 
 function plain(message: JsonObject): WrittenMessage {

@@ -20,14 +20,15 @@ import type { ThinkingField } from './thinking.ts';
  */
 export function openAIChat(options: OpenAIChatOptions): LLM {
   const config = resolveOptions(options);
-  const { provider, model } = config;
+  const { provider, model, dialect } = config;
   let learnedField: ThinkingField | undefined;
   const requests = createRequestWriter(config, () => ({
     provider,
     model,
+    dialect,
     field: options.thinkingField ?? learnedField,
     mediaTypes: options.capabilities?.mediaTypes,
-    keepsThinking: options.thinkingHistory !== 'drop',
+    thinkingHistory: options.thinkingHistory ?? 'keep',
   }));
 
   return createHttpLLM(config, {

@@ -2,7 +2,7 @@
 import type { JsonObject } from '../../core/json.ts';
 import { definedFields, type OptionRules, type ProviderConfig, type ProviderOptions, resolveProviderOptions } from '../shared/options.ts';
 import { COMMON_IDS, type IdRules, NINE_CHARACTER_IDS } from '../shared/wire-ids.ts';
-import type { ThinkingField } from './thinking.ts';
+import type { ThinkingField, ThinkingHistory } from './thinking.ts';
 
 /** Options of `openAIChat`. */
 export interface OpenAIChatOptions extends ProviderOptions {
@@ -18,25 +18,38 @@ export interface OpenAIChatOptions extends ProviderOptions {
   readonly thinkingEffort?: 'minimal' | 'low' | 'medium' | 'high' | (string & {}) | undefined;
   /**
    * What becomes of the thinking in the history: `keep` sends back all that came from this provider and model, so that
-   * a running tool loop goes on thinking where it was and the request's beginning never changes; `drop` sends none.
+   * a running tool loop goes on thinking where it was and the request's beginning never changes; `drop` sends none;
+   * `fill` does as `keep`, and gives every other reply an empty thinking field. Kimi and DeepSeek refuse replies with
+   * calls that have none, while the model thinks: choose it there for a conversation that other models had a part in.
    *
    * @defaultValue `keep`: servers that have no use for older thinking leave it out themselves
    */
-  readonly thinkingHistory?: 'keep' | 'drop' | undefined;
+  readonly thinkingHistory?: ThinkingHistory | undefined;
   /**
    * The field for thinking that does not know which one it came in.
    *
    * @defaultValue the one that this server answered with last
    */
   readonly thinkingField?: ThinkingField | undefined;
-  /** Which ids of tool calls the server takes. @defaultValue `nine-characters` at Mistral's address, else `common` */
-  readonly idFormat?: 'common' | 'nine-characters' | undefined;
+  /**
+   * What a server asks for that its answers do not tell. `mistral`: ids of calls have nine letters and digits, and no
+   * user's message follows a tool's directly. `kimi`: tools named `$…` are the server's own, such as `$web_search`.
+   *
+   * @defaultValue by the address: Mistral's, Moonshot's, else `common`
+   */
+  readonly dialect?: ChatDialect | undefined;
+  /** Tools that the server runs itself, as it takes them, such as `{ type: 'web_search' }`; they follow yours. @defaultValue none */
+  readonly serverTools?: readonly JsonObject[] | undefined;
 }
+
+/** A way to speak the protocol. */
+export type ChatDialect = 'common' | 'mistral' | 'kimi';
 
 /** Options, complete. */
 export interface OpenAIChatConfig extends ProviderConfig {
   readonly options: OpenAIChatOptions;
   readonly maxTokensField: 'max_tokens' | 'max_completion_tokens';
+  readonly dialect: ChatDialect;
   readonly idRules: IdRules;
   /** The fields that are the same in every request. */
   readonly fixedFields: JsonObject;
@@ -55,7 +68,8 @@ const RULES: OptionRules<OpenAIChatOptions> = {
     thinkingEffort: true,
     thinkingHistory: true,
     thinkingField: true,
-    idFormat: true,
+    dialect: true,
+    serverTools: true,
   },
 };
 
@@ -69,17 +83,20 @@ const COMPLETION_TOKENS_MODEL = /(?:^|\/)(?:o[1-9]|gpt-[5-9]|codex)/;
  */
 export function resolveOptions(options: OpenAIChatOptions): OpenAIChatConfig {
   const config = resolveProviderOptions(options, RULES);
+  const dialect = options.dialect ?? dialectOf(config.url);
   return {
     ...config,
     options,
+    dialect,
     maxTokensField: options.maxTokensField ?? (COMPLETION_TOKENS_MODEL.test(config.model) ? 'max_completion_tokens' : 'max_tokens'),
-    idRules: usesNineCharacters(options, config.url) ? NINE_CHARACTER_IDS : COMMON_IDS,
+    idRules: dialect === 'mistral' ? NINE_CHARACTER_IDS : COMMON_IDS,
     fixedFields: fixedFields(options, config.isStreamed),
   };
 }
 
-function usesNineCharacters({ idFormat }: OpenAIChatOptions, url: URL): boolean {
-  return idFormat === undefined ? /(?:^|\.)mistral\.ai$/.test(url.hostname) : idFormat === 'nine-characters';
+function dialectOf({ hostname }: URL): ChatDialect {
+  if (/(?:^|\.)mistral\.ai$/.test(hostname)) return 'mistral';
+  return /(?:^|\.)moonshot\.(?:ai|cn)$/.test(hostname) ? 'kimi' : 'common';
 }
 
 function fixedFields({ model, temperature, thinkingEffort, body }: OpenAIChatOptions, isStreamed: boolean): JsonObject {

@@ -15,6 +15,7 @@ import type { ReplyOutlet, ReplyReader } from '../shared/reply-reader.ts';
 import { isBlank } from '../shared/wire-text.ts';
 import { failureOf, toStopReason } from './finish-reason.ts';
 import { readMediaPart } from './media.ts';
+import { createServerResults } from './server-results.ts';
 import { addDetails, findThinkingField, type PartialThinking, readDetailsText, type ThinkingField, toThinkingPart } from './thinking.ts';
 import { createToolCallReader, type PartialCall } from './tool-call-reader.ts';
 import { findUsage, readUsage } from './usage.ts';
@@ -55,6 +56,7 @@ export function createReplyReader({ provider, model, toolName, onDelta, toError 
   let latestThinking: PartialThinking | undefined;
   let isRefused = false;
   let progress = 0;
+  const serverResults = createServerResults();
   const calls = createToolCallReader({
     toolName,
     onDelta,
@@ -90,6 +92,7 @@ export function createReplyReader({ provider, model, toolName, onDelta, toError 
   function readHead(chunk: Record<string, unknown>): Record<string, unknown> | undefined {
     responseId ??= word(chunk['id']);
     modelId ??= word(chunk['model']);
+    readServerResults(chunk);
     const choice = firstChoice(chunk['choices']);
     rawUsage = findUsage(chunk, choice) ?? rawUsage;
     if (choice === undefined) return undefined;
@@ -101,8 +104,13 @@ export function createReplyReader({ provider, model, toolName, onDelta, toError 
     return choice;
   }
 
+  function readServerResults(holder: Record<string, unknown>): void {
+    if (serverResults.read(holder)) progress += 1;
+  }
+
   function readMessage(message: Record<string, unknown>, isWhole: boolean): void {
     readThinking(message);
+    readServerResults(message);
     const { content, refusal, tool_calls: toolCalls, function_call: call, images } = message;
     if (typeof content === 'string') addText(content);
     else if (Array.isArray(content)) readParts(content);
@@ -210,7 +218,8 @@ export function createReplyReader({ provider, model, toolName, onDelta, toError 
       const message = `${provider} sent the arguments of a tool call without the tool's name.`;
       throw new LLMError({ kind: 'malformed_response', code: 'nameless_call', message });
     }
-    const content = items.map((item) => toReplyPart(item, model, toolName));
+    const resultsPart = serverResults.toPart(provider);
+    const content = [...items.map((item) => toReplyPart(item, model, toolName)), ...(resultsPart === undefined ? [] : [resultsPart])];
     const stopReason = toStopReason({ finishReason, hasCalls: content.some((part) => part.type === 'tool_call'), isRefused });
     if (stopReason !== 'filtered' && stopReason !== 'max_tokens' && !items.some(isSubstance)) throw emptyError();
     return {

@@ -7,10 +7,10 @@
 import type { JsonObject, JsonSchema } from '../../core/json.ts';
 import type { LLMRequest, ToolChoice, ToolDefinition } from '../../core/llm.ts';
 import { createHistoryWriter } from '../shared/history-writer.ts';
-import { nameTools, type ToolNames } from '../shared/tool-names.ts';
-import { toToolSchema } from '../shared/tool-schema.ts';
-import { cleanText, isBlank } from '../shared/wire-text.ts';
+import type { ToolNames } from '../shared/tool-names.ts';
+import { isBlank } from '../shared/wire-text.ts';
 import { chatHistory } from './chat-history.ts';
+import { type ChatTools, writeTools } from './chat-tools.ts';
 import { type WireTarget, writeSystem } from './message-wire.ts';
 import type { OpenAIChatConfig } from './options.ts';
 
@@ -28,37 +28,32 @@ export interface RequestWriter {
   write(request: LLMRequest): RequestText;
 }
 
-interface WrittenTools {
-  readonly json: string;
-  readonly names: ToolNames;
-}
-
 // No model writes more in one reply; a larger wish is answered with an error by some servers.
 const MAX_OUTPUT_TOKENS = 128_000;
 
 /** Makes a writer. */
 export function createRequestWriter(config: OpenAIChatConfig, target: () => WireTarget): RequestWriter {
-  const { options, maxTokensField } = config;
+  const { options, maxTokensField, dialect } = config;
   // Without its closing brace: fields follow.
   const head = JSON.stringify(config.fixedFields).slice(0, -1);
-  const history = createHistoryWriter(chatHistory(target, config.idRules));
-  const writtenTools = new WeakMap<readonly ToolDefinition[], WrittenTools>();
+  const history = createHistoryWriter(chatHistory({ target, idRules: config.idRules, userMayFollowTool: dialect !== 'mistral' }));
+  const serverTools = options.serverTools ?? [];
+  const writtenTools = new WeakMap<readonly ToolDefinition[], ChatTools>();
 
-  function toolsOf(tools: readonly ToolDefinition[]): WrittenTools {
+  function toolsOf(tools: readonly ToolDefinition[]): ChatTools {
     const known = writtenTools.get(tools);
     if (known !== undefined) return known;
-    const names = nameTools(tools);
-    const written = { json: JSON.stringify(tools.map((tool) => toWireTool(tool, names))), names };
+    const written = writeTools(tools, dialect, serverTools);
     writtenTools.set(tools, written);
     return written;
   }
 
-  function tailFields(request: LLMRequest, names: ToolNames): JsonObject {
+  function tailFields(request: LLMRequest, { json, names }: ChatTools): JsonObject {
     const { toolChoice = 'auto', responseSchema } = request;
     const maxTokens = request.maxOutputTokens ?? options.maxOutputTokens;
     const ceiling = options.capabilities?.maxOutputTokens ?? MAX_OUTPUT_TOKENS;
     return {
-      ...(request.tools.length > 0 && toolChoice !== 'auto' && { tool_choice: toWireChoice(toolChoice, names) }),
+      ...(json !== '' && toolChoice !== 'auto' && { tool_choice: toWireChoice(toolChoice, names) }),
       ...(responseSchema !== undefined && { response_format: toResponseFormat(responseSchema) }),
       ...(maxTokens !== undefined && { [maxTokensField]: Math.max(1, Math.min(maxTokens, ceiling)) }),
     };
@@ -67,23 +62,16 @@ export function createRequestWriter(config: OpenAIChatConfig, target: () => Wire
   return {
     write(request) {
       const { systemPrompt, messages, tools } = request;
-      const { json, names } = tools.length === 0 ? { json: '', names: nameTools(tools) } : toolsOf(tools);
+      const written = toolsOf(tools);
       const system = isBlank(systemPrompt) ? '' : writeSystem(systemPrompt);
       const { sink, tail: ownMessages } = history.write(messages);
-      const tail = JSON.stringify(tailFields(request, names)).slice(1);
-      const toolField = json === '' ? '' : `,"tools":${json}`;
+      const tail = JSON.stringify(tailFields(request, written)).slice(1);
+      const toolField = written.json === '' ? '' : `,"tools":${written.json}`;
       return {
         body: `${head}${toolField},"messages":[${sink.render(system, ownMessages)}]${tail === '}' ? '' : ','}${tail}`,
-        toolName: names.fromWire,
+        toolName: written.names.fromWire,
       };
     },
-  };
-}
-
-function toWireTool({ name, description, inputSchema }: ToolDefinition, { toWire }: ToolNames): JsonObject {
-  return {
-    type: 'function',
-    function: { name: toWire(name), description: cleanText(description), parameters: toToolSchema(inputSchema) },
   };
 }
 

@@ -15,6 +15,9 @@ import { isJsonObject, ownData, type OwnTarget } from '../shared/own-data.ts';
 /** The place of thinking text on the wire; `content` for typed parts within the content. */
 export type ThinkingField = 'reasoning_content' | 'reasoning' | 'reasoning_text' | 'content';
 
+/** What becomes of the thinking in a history. */
+export type ThinkingHistory = 'keep' | 'drop' | 'fill';
+
 const TEXT_FIELDS = ['reasoning_content', 'reasoning', 'reasoning_text'] as const;
 
 /** What of a detail is thinking, readable or not. */
@@ -123,6 +126,8 @@ function lastText(objects: readonly JsonObject[], key: string): string | undefin
 export interface ThinkingEcho extends OwnTarget {
   /** The field for thinking that does not know its own; undefined sends none. */
   readonly field: ThinkingField | undefined;
+  /** Whether any goes back at all, and whether its field stands on every reply. */
+  readonly thinkingHistory: ThinkingHistory;
 }
 
 /** The fields of an assistant message that hold its thinking; empty if there is nothing to send. */
@@ -147,6 +152,9 @@ export function thinkingFields(
   if (details.length > 0) {
     for (const field of TEXT_FIELDS) Reflect.deleteProperty(fields, field);
     fields['reasoning_details'] = details;
+  }
+  if (echo.thinkingHistory === 'fill' && Object.keys(fields).length === 0) {
+    fields[echo.field === undefined || echo.field === 'content' ? 'reasoning_content' : echo.field] = '';
   }
   return fields;
 }
