@@ -29,13 +29,13 @@ const TARGET: ConversationTarget = {
 const conversation = conversations(TARGET);
 
 describe('Chat Completions histories', () => {
-  it.each(['common', 'nine-characters'] as const)('are taken by a strict server, with %s ids', async (idFormat) => {
+  it.each(['common', 'mistral'] as const)('are taken by a strict server, in the %s dialect', async (dialect) => {
     await fc.assert(
       fc.asyncProperty(conversation, fc.boolean(), async (messages, takesMedia) => {
         const before = JSON.stringify(messages);
         const fake = fakeServer(OK);
 
-        await chatOn(fake, { idFormat, capabilities: takesMedia ? {} : { mediaTypes: [] } }).chat(request(messages));
+        await chatOn(fake, { dialect, capabilities: takesMedia ? {} : { mediaTypes: [] } }).chat(request(messages));
 
         expect(checkChatRequest(fake.sent[0]?.body)).toStrictEqual([]);
         expect(JSON.stringify(messages)).toBe(before);
