@@ -3,6 +3,7 @@
  *
  * @module
  */
+export { continuePaused, type ContinuePausedOptions } from './continue-paused.ts';
 export { maxSteps } from './max-steps.ts';
 export { reduceMedia, type ReduceMediaOptions } from './reduce-media.ts';
 export {
@@ -13,3 +14,5 @@ export {
   withRetry,
 } from './retry.ts';
 export { strictHistory } from './strict-history.ts';
+export { withThinkTags, type ThinkTagsOptions } from './think-tags.ts';
+export type { ThinkTag } from './think-tag-scanner.ts';
