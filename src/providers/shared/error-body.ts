@@ -60,7 +60,7 @@ export function readErrorBody(value: unknown): ErrorBody {
     textOf(outer['message']) ||
     textOf(inner['msg']) ||
     quote(inner['detail']);
-  const code = wordOf(inner['code']) || wordOf(outer['code']) || codeOf(inner['innererror']);
+  const code = googleStatus(inner) || wordOf(inner['code']) || wordOf(outer['code']) || codeOf(inner['innererror']);
   const type = wordOf(inner['type']) || wordOf(inner['status']) || (inner === outer ? '' : wordOf(outer['type']));
   const quoted = isRecord(inner['metadata']) ? textOf(inner['metadata']['raw']) : '';
   return {
@@ -69,7 +69,7 @@ export function readErrorBody(value: unknown): ErrorBody {
     type,
     status: statusOf(inner) ?? statusOf(outer),
     retryAfterMs: retryDelayOf(inner['details']),
-    text: [message, code, type, codeOf(inner['innererror']), quoted].join('\n').slice(0, MAX_TEXT_LENGTH),
+    text: [message, code, type, codeOf(inner['innererror']), quoted, ...reasonsOf(inner['details'])].join('\n').slice(0, MAX_TEXT_LENGTH),
   };
 }
 
@@ -93,6 +93,11 @@ function codeOf(value: unknown): string {
   return isRecord(value) ? wordOf(value['code']) : '';
 }
 
+/** Google's word for an error, which says more than the number in `code`: `{code: 503, status: "UNAVAILABLE"}`. */
+function googleStatus({ code, status }: Record<string, unknown>): string {
+  return typeof code === 'number' ? textOf(status) : '';
+}
+
 function quote(value: unknown): string {
   return value === undefined || value === null ? '' : JSON.stringify(value);
 }
@@ -103,6 +108,12 @@ function statusOf(error: Record<string, unknown>): number | undefined {
     if (Number.isInteger(status) && status >= 400 && status < 600) return status;
   }
   return undefined;
+}
+
+/** Google's `details: [{reason: "API_KEY_INVALID"}]`. */
+function reasonsOf(details: unknown): readonly string[] {
+  if (!Array.isArray(details)) return [];
+  return (details as readonly unknown[]).flatMap((detail) => (isRecord(detail) ? [textOf(detail['reason'])] : []));
 }
 
 /** Google's `details: [{retryDelay: "48s"}]`. */

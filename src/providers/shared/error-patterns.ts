@@ -55,11 +55,19 @@ export const CODE_KINDS: ReadonlyMap<string, LLMErrorKind> = new Map<string, LLM
   ['authentication_error', 'auth'],
   ['invalid_authentication_error', 'auth'],
   ['UNAUTHENTICATED', 'auth'],
+  ['API_KEY_INVALID', 'auth'],
   ['permission_error', 'permission'],
   ['PERMISSION_DENIED', 'permission'],
   ['model_not_found', 'not_found'],
   ['not_found_error', 'not_found'],
   ['DeploymentNotFound', 'not_found'],
+  // Google's reasons for ending a reply, or for being unable to
+  ['DEADLINE_EXCEEDED', 'timeout'],
+  ['CANCELLED', 'server'],
+  ['MALFORMED_FUNCTION_CALL', 'malformed_response'],
+  ['UNEXPECTED_TOOL_CALL', 'malformed_response'],
+  ['MALFORMED_RESPONSE', 'malformed_response'],
+  ['MISSING_THOUGHT_SIGNATURE', 'invalid_history'],
   ['content_filter', 'content_filter'],
   ['content_policy_violation', 'content_filter'],
   ['ResponsibleAIPolicyViolation', 'content_filter'],
@@ -76,6 +84,9 @@ export const STREAM_CODE_KINDS: ReadonlyMap<string, LLMErrorKind> = new Map<stri
   ['invalid_request_error', 'invalid_request'],
   ['BadRequestError', 'invalid_request'],
   ['tool_use_failed', 'invalid_request'],
+  ['INVALID_ARGUMENT', 'invalid_request'],
+  ['FAILED_PRECONDITION', 'invalid_request'],
+  ['NOT_FOUND', 'not_found'],
   ['timeout', 'timeout'],
   ['timeout_error', 'timeout'],
 ]);
@@ -138,7 +149,11 @@ export const INVALID_HISTORY: readonly RegExp[] = [
   /duplicate.{0,30}tool[ _](?:call|use)/i,
   /not the same number of function calls and responses/i,
   /number of function response parts/i,
-  /function call turn comes immediately after/i,
+  /function (?:call|response) turn comes immediately after/i,
+  /requests? alternate between user and model/i,
+  /contents?\.parts must not be empty/i,
+  /missing a `?thought_?signature/i,
+  /(?:corrupted|invalid) thought[ _]?signature/i,
   /(?:unexpected|expected last) role\b/i,
   /roles must alternate/i,
   /first message must (?:use the|be|have).{0,20}user/i,
@@ -155,6 +170,9 @@ export const MEDIA_REJECTED: readonly RegExp[] = [
   /(?:image|audio|media|file)(?: \w+){0,3} (?:is|was|appears to be) (?:not a valid|not valid|invalid|corrupt)/i,
   /(?:failed to|cannot|can't|unable to|error while) (?:decode|load|download|fetch|process|identify|parse|read|open) (?:the |an? )?(?:\w+ )?(?:image|audio|media|file|pdf)/i,
   /you uploaded an unsupported image/i,
+  // Google
+  /cannot fetch content from the provided url/i,
+  /the document has no pages/i,
   /does not match the provided (?:image )?media type/i,
   /image (?:data|format|type|mime).{0,40}(?:not supported|unsupported|invalid)/i,
 ];
@@ -163,5 +181,7 @@ export const MEDIA_REJECTED: readonly RegExp[] = [
 export const TOO_LARGE: readonly RegExp[] = [
   /(?:image|file|media|audio|pdf|attachment)s?\b.{0,60}(?:exceeds?|larger than|above|over) .{0,30}(?:\d|maximum|limit|size)/i,
   /too many (?:images|files|attachments|media)/i,
+  // Google
+  /payload size exceeds the limit/i,
   /(?:request|payload|body|entity)(?: body| entity)? (?:is )?too large\b/i,
 ];
