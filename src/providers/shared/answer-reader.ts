@@ -30,7 +30,7 @@ export async function readAnswer(answer: Answer, reply: ReplyReader, context: Er
   let start: number | undefined;
   while (start === undefined) {
     const chunk = await answer.nextChunk();
-    if (chunk === undefined) return reply.finish(false);
+    if (chunk === undefined) throw emptyBody(context);
     head.push(chunk);
     start = firstByte(chunk);
   }
@@ -111,6 +111,11 @@ async function readStream(answer: Answer, head: readonly Uint8Array[], { reply, 
     seen.push(chunk);
     seenLength += chunk.length;
   }
+}
+
+function emptyBody({ provider }: ErrorContext): LLMError {
+  const message = `${provider}: the answer has no body; is \`baseUrl\` right, and is there a proxy that cuts answers off?`;
+  return new LLMError({ kind: 'network', code: 'empty_body', message });
 }
 
 async function pageError(answer: Answer, head: readonly Uint8Array[], context: ErrorContext): Promise<LLMError> {

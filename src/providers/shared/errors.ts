@@ -32,6 +32,8 @@ export interface ErrorContext {
   readonly redact: (text: string) => string;
   /** A host's own wordings. */
   readonly patterns: readonly ErrorPattern[];
+  /** Whether the host gave anything to prove who it is; undefined where that is not known. */
+  readonly hasKey?: boolean | undefined;
 }
 
 /** A classified failure, before it becomes an error. */
@@ -165,21 +167,26 @@ function matches(patterns: readonly RegExp[], text: string): boolean {
 function toError(body: ErrorBody, context: ErrorContext, facts: Partial<LLMErrorOptions>): LLMError {
   const { kind, retryable } = classifyError(body, facts.status, context.patterns);
   const said = body.message === '' ? 'without a message' : body.message;
-  const hint = kind === 'invalid_request' ? hintFor(body.text) : '';
-  const message = `${context.provider} answered ${facts.status ?? 'with an error'}: ${said}${hint}`;
+  const hint = hintFor(kind, body.text, context);
+  const message = `${context.provider} answered ${facts.status ?? 'with an error'}: ${said}`;
   const isWaiting = kind === 'rate_limit' || kind === 'overloaded';
   return new LLMError({
     ...facts,
     kind,
     retryable,
-    message: clip(context.redact(message)),
+    message: clip(context.redact(message)) + hint,
     code: body.code === '' ? undefined : clip(context.redact(body.code)),
     retryAfterMs: facts.retryAfterMs ?? body.retryAfterMs ?? (isWaiting ? retryAfterFromText(body.message) : undefined),
   });
 }
 
-function hintFor(text: string): string {
-  return /reasoning[_ .]effort|thinking[_ ]effort/i.test(text) ? ' (the `thinkingEffort` option sets this)' : '';
+/** What to look at, for failures that a wrong option of the adapter's may have caused. */
+function hintFor(kind: LLMErrorKind, text: string, { hasKey }: ErrorContext): string {
+  if (kind === 'auth') return hasKey === false ? ' (no `apiKey` was given)' : ' (is `apiKey` right?)';
+  if (kind === 'permission') return ' (may this `apiKey` use this `model`?)';
+  if (kind === 'not_found') return ' (are `model` and `baseUrl` right?)';
+  const isAboutEffort = kind === 'invalid_request' && /reasoning[_ .]effort|thinking[_ ]effort|effort level/i.test(text);
+  return isAboutEffort ? ' (the `thinkingEffort` option sets this)' : '';
 }
 
 /** At most 1 KB, also in UTF-8: a character takes up to 3 bytes a code unit. */

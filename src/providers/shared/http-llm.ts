@@ -58,7 +58,12 @@ export function createHttpLLM(config: ProviderConfig, protocol: HttpProtocol): L
     const startedAt = runtime.now();
     let firstDeltaMs: number | undefined;
     const redactor = createRedactor();
-    const context: ErrorContext = { provider, redact: redactor.redact, patterns: options.errorPatterns ?? [] };
+    const context: ErrorContext = {
+      provider,
+      redact: redactor.redact,
+      patterns: options.errorPatterns ?? [],
+      hasKey: options.apiKey !== undefined || options.headers !== undefined,
+    };
     let reply: ReplyReader | undefined;
     try {
       const response = await post(

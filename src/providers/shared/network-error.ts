@@ -15,6 +15,9 @@ const TIMEOUT_CODES: ReadonlySet<string> = new Set([
   'ConnectionTimeout',
 ]);
 
+/** Nobody was there: the address may be wrong, or the server not running. */
+const UNREACHED_CODES: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ConnectionRefused']);
+
 const MAX_CAUSES = 6;
 const MAX_SAID = 200;
 
@@ -32,9 +35,10 @@ export function toNetworkError(thrown: unknown, { origin, redact }: NetworkConte
   const code = causeCode(thrown);
   const safeCode = code === undefined ? undefined : redact(code).slice(0, MAX_SAID);
   const said = safeCode ?? (thrown instanceof Error ? redact(thrown.message).replace(/https?:\/\/\S+/gi, origin) : 'no reason given');
+  const hint = code !== undefined && UNREACHED_CODES.has(code) ? ' (is `baseUrl` right, and does the server run?)' : '';
   return new LLMError({
     kind: code !== undefined && TIMEOUT_CODES.has(code) ? 'timeout' : 'network',
-    message: `The connection to ${origin} failed: ${said.slice(0, MAX_SAID)}`,
+    message: `The connection to ${origin} failed: ${said.slice(0, MAX_SAID)}${hint}`,
     code: safeCode,
   });
 }
