@@ -130,10 +130,10 @@ describe('the end of a reply', () => {
 
 describe('empty answers', () => {
   it.each([
-    ['nothing at all', ''],
-    ['comments alone', ': hb\n\n: hb\n\n'],
-  ])('BR-109: reports a stream of %s', async (_name, body) => {
-    expect(await errorOfBody(body)).toMatchObject({ kind: 'network', code: 'stream_incomplete', retryable: true });
+    ['nothing at all', '', 'empty_body'],
+    ['comments alone', ': hb\n\n: hb\n\n', 'stream_incomplete'],
+  ])('BR-109: reports a stream of %s', async (_name, body, code) => {
+    expect(await errorOfBody(body)).toMatchObject({ kind: 'network', code, retryable: true });
   });
 
   it.each([
