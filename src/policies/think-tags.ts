@@ -87,9 +87,8 @@ export function withThinkTags(llm: LLM, options: ThinkTagsOptions = {}): LLM {
     } catch (thrown) {
       throw stream.splitError(thrown);
     }
-    const isPlain = stream.isPlain();
     stream.end();
-    return isPlain ? response : splitResponse(response, rules, llm.provider);
+    return splitResponse(response, rules, llm.provider);
   });
 }
 
@@ -97,8 +96,6 @@ export function withThinkTags(llm: LLM, options: ThinkTagsOptions = {}): LLM {
 interface SplitStream {
   /** The request to send. */
   readonly request: LLMRequest;
-  /** True if what was streamed shows that there is nothing to split. */
-  isPlain(): boolean;
   /** Streams what was held back. */
   end(): void;
   /** What an attempt failed with, rewritten where it tells of the reply. */
@@ -109,7 +106,7 @@ function splitStream(request: LLMRequest, rules: ThinkTagRules): SplitStream {
   const { onDelta } = request;
   // Without a listener an adapter need not stream for our sake.
   if (onDelta === undefined) {
-    return { request, isPlain: () => false, end: () => undefined, splitError: (thrown) => splitError(thrown, rules) };
+    return { request, end: () => undefined, splitError: (thrown) => splitError(thrown, rules) };
   }
   const createScanner = (): ThinkTagScanner =>
     new ThinkTagScanner(rules, (type, text) => {
@@ -129,7 +126,6 @@ function splitStream(request: LLMRequest, rules: ThinkTagRules): SplitStream {
         return request.onAttemptFailed?.({ ...attempt, error });
       },
     },
-    isPlain: () => scanner.isPlain,
     end: () => {
       scanner.end();
     },
@@ -202,7 +198,6 @@ function splitText(part: TextPart, start: number, { thinkingFrom, thinkingTo, te
   const within = (position: number): number => Math.max(0, position - start);
   const thinking = part.text.slice(within(thinkingFrom), within(thinkingTo));
   const text = part.text.slice(within(textFrom));
-  if (text === part.text) return [part];
   return [
     ...(thinking === '' ? [] : [{ type: 'thinking', text: thinking } as const]),
     ...(text === '' && part.providerData === undefined ? [] : [{ ...part, text }]),

@@ -74,6 +74,16 @@ describe('continuePaused', () => {
     expect(result).toMatchObject({ stopReason: 'end_turn', steps: 10 });
   });
 
+  it('keeps the bound behind a reply that was not paused', async () => {
+    const { result } = await runScripted({
+      replies: [paused(), toolCall('echo', { text: 'a' }), repeat(paused())],
+      tools: [echoTool()],
+      hooks: [continuePaused({ maxContinuations: 2 })],
+    });
+
+    expect(result).toMatchObject({ stopReason: 'paused', steps: 5 });
+  });
+
   it('does not count what other hooks go on for', async () => {
     const ask: Hook = {
       name: 'ask',

@@ -346,7 +346,10 @@ describe('a reply that breaks off', () => {
     const odd = new TypeError('no LLMError');
 
     expect(await partialOf('Yes, <think>.', 2)).toStrictEqual([text('Yes, <th')]);
-    for (const error of [thrown, bare, drawn, odd]) expect(await failureOf({ content: 'Yes <think>', error })).toBe(error);
+    for (const error of [thrown, bare, drawn, odd]) {
+      expect(await failureOf({ content: 'Yes <think>', error })).toBe(error);
+      expect(await failureOf({ content: [], error })).toBe(error);
+    }
   });
 
   it('keeps what was streamed as text, also behind a call that the error does not tell of', async () => {
