@@ -441,7 +441,7 @@ describe('tools', () => {
     ],
     [
       { $ref: '#/$defs/In', $defs: { In: { type: 'object', properties: { a: { type: 'number' } }, required: ['a'] } } },
-      { $defs: { In: { type: 'object', properties: { a: { type: 'number' } }, required: ['a'] } }, type: 'object', properties: { a: { type: 'number' } }, required: ['a'] },
+      { type: 'object', properties: { a: { type: 'number' } }, required: ['a'] },
     ],
     [{ allOf: [{ properties: { a: {} }, required: ['a'] }, { properties: { b: {} } }] }, { type: 'object', properties: { a: {}, b: {} }, required: ['a'] }],
     [{}, { type: 'object', properties: {} }],

@@ -1,87 +1,64 @@
 /**
- * Tool schema: a JSON Schema as the servers take it for a tool's arguments.
+ * Tool schema: a JSON Schema as Chat Completions, Responses and Messages take it for a tool's arguments.
  *
- * They want an object with `properties` at the root and refuse combinators there, which MCP servers like to write. The
- * reduced schema tells the model about every property and forces none that only some branches force; arguments are
- * still checked against the tool's own schema.
+ * - The root is an object with `properties` and without combinators, which MCP servers like to write and all three
+ *   protocols refuse there: it tells the model about every property, and requires none that only some branches require.
+ *   Combinators further inside stay.
+ * - References are inlined; only recursive ones stay, with their `$defs`, and all of them where inlining would make the
+ *   schema huge (`tool-schema-inline.ts`, `tool-schema-cycles.ts`).
+ * - Older drafts, missing types and values that do not fit their type are put right (`tool-schema-repair.ts`).
+ * - A schema that needs none of this comes out with the same text. Equal schemas give equal texts, and a reduced one is
+ *   not reduced further.
+ *
+ * Arguments are still checked against the tool's own schema: this one may accept more than that. What Gemini takes is in
+ * `tool-schema-gemini.ts`.
  */
-import { isRecord, type JsonObject, type JsonSchema, type JsonValue } from '../../core/json.ts';
+import type { JsonObject, JsonSchema, JsonValue } from '../../core/json.ts';
+import { DEFINITIONS_POINTER, inlineSchema, usedDefinitions } from './tool-schema-inline.ts';
+import { isObject } from './tool-schema-keywords.ts';
+import { repairSchema } from './tool-schema-repair.ts';
+import { shapeOf } from './tool-schema-shape.ts';
 
-const BRANCHES = ['allOf', 'anyOf', 'oneOf'];
+/** What makes a root more than a list of properties. */
+const COMBINATORS = ['allOf', 'anyOf', 'oneOf', '$ref', 'then', 'else'];
 /** What may not stand at the root, or says nothing to a model there. */
-const DROPPED = new Set([...BRANCHES, 'not', 'if', 'then', 'else', 'enum', 'const', '$ref', '$schema', '$id']);
-const MAX_DEPTH = 8;
+const DROPPED: ReadonlySet<string> = new Set([...COMBINATORS, 'not', 'if', 'enum', 'const', 'nullable']);
 
-/** A schema with `type: object` and `properties`, without combinators or a reference at its root; the given one stays as it is. */
+const reduced = new WeakMap<JsonSchema, JsonSchema>();
+
+/**
+ * A schema with `type: object` and `properties` that says the same as far as a server takes it. The given one stays as it
+ * is, and gets the same answer each time.
+ *
+ * @param schema - Of an object, as `ToolDefinition.inputSchema` is.
+ */
 export function toToolSchema(schema: JsonSchema): JsonSchema {
-  if (isPlainObjectSchema(schema)) return schema;
-  const properties = new Map<string, JsonValue>();
-  const required = new Set<string>();
-  collect(schema, { root: schema, properties, required, forced: true, depth: 0 });
-  const kept = Object.entries(schema).filter(([key]) => !DROPPED.has(key));
-  const wire: JsonObject = {
-    ...Object.fromEntries(kept),
-    type: 'object',
-    properties: Object.fromEntries(properties),
-  };
-  return required.size === 0 ? omit(wire, 'required') : { ...wire, required: [...required] };
+  const known = reduced.get(schema);
+  if (known !== undefined) return known;
+  const result = reduce(schema);
+  reduced.set(schema, result);
+  return result;
 }
 
-function isPlainObjectSchema(schema: JsonSchema): boolean {
-  return schema['type'] === 'object' && isRecord(schema['properties']) && !Object.keys(schema).some((key) => DROPPED.has(key));
+function reduce(schema: JsonSchema): JsonSchema {
+  const inlined = inlineSchema(schema);
+  const definitions = new Map(Array.from(inlined.definitions, ([name, definition]) => [name, repairSchema(definition)]));
+  const root = toObjectRoot(inlined.root, definitions);
+  const used = usedDefinitions(root, definitions);
+  return used.size === 0 ? root : { ...root, $defs: Object.fromEntries(used) };
 }
 
-interface Collection {
-  readonly root: JsonSchema;
-  readonly properties: Map<string, JsonValue>;
-  readonly required: Set<string>;
-  /** Whether what this branch requires is required in any case. */
-  readonly forced: boolean;
-  readonly depth: number;
-}
-
-function collect(schema: JsonValue, into: Collection): void {
-  // Recursive references end here.
-  if (!isObject(schema) || into.depth > MAX_DEPTH) return;
-  const deeper = { ...into, depth: into.depth + 1 };
-  const { $ref: reference, properties, required } = schema;
-  if (typeof reference === 'string') collect(resolve(reference, into.root), deeper);
-  if (isObject(properties)) {
-    for (const [name, property] of Object.entries(properties)) {
-      if (!into.properties.has(name)) into.properties.set(name, property);
-    }
-  }
-  if (into.forced && isList(required)) {
-    for (const name of required) if (typeof name === 'string') into.required.add(name);
-  }
-  for (const keyword of BRANCHES) {
-    const branches = schema[keyword];
-    if (!isList(branches)) continue;
-    const forced = into.forced && (keyword === 'allOf' || branches.length === 1);
-    for (const branch of branches) collect(branch, { ...deeper, forced });
-  }
-}
-
-/** A reference within the document, such as `#/$defs/Input`. */
-function resolve(reference: string, root: JsonSchema): JsonValue {
-  if (!reference.startsWith('#/')) return null;
-  let value: JsonValue = root;
-  for (const step of reference.slice(2).split('/')) {
-    const key = decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~');
-    if (!isObject(value) || !Object.hasOwn(value, key)) return null;
-    value = value[key] ?? null;
-  }
-  return value;
-}
-
-function omit(object: JsonObject, key: string): JsonObject {
-  return Object.fromEntries(Object.entries(object).filter(([name]) => name !== key));
-}
-
-function isObject(value: JsonValue | undefined): value is JsonObject {
-  return isRecord(value);
-}
-
-function isList(value: JsonValue | undefined): value is readonly JsonValue[] {
-  return Array.isArray(value);
+function toObjectRoot(schema: JsonObject, definitions: ReadonlyMap<string, JsonObject>): JsonObject {
+  // That it is an object goes before what its keywords look like.
+  const { nullable: _nullable, ...rest } = schema;
+  const root = repairSchema({ ...rest, type: 'object' });
+  const kept = Object.fromEntries(Object.entries(root).filter(([keyword]) => !DROPPED.has(keyword)));
+  if (!COMBINATORS.some((keyword) => Object.hasOwn(root, keyword))) return isObject(kept['properties']) ? kept : { ...kept, properties: {} };
+  const { properties, required } = shapeOf(root, (reference) => definitions.get(reference.slice(DEFINITIONS_POINTER.length)));
+  // Once more: what a condition said is a property like any other now.
+  return repairSchema({
+    ...kept,
+    properties: Object.fromEntries<JsonValue>(properties),
+    ...(required.size > 0 && { required: [...required] }),
+  });
 }
