@@ -164,6 +164,7 @@ function splitResponse(response: LLMResponse, rules: ThinkTagRules, provider: st
   return { ...response, content };
 }
 
+/** What was thrown; an error that tells of thinking as text, with that put right. */
 function splitError<Thrown>(thrown: Thrown, rules: ThinkTagRules): Thrown | LLMError {
   if (!isLLMError(thrown) || !Array.isArray(thrown.partial)) return thrown;
   const partial = splitParts<PartialReplyPart>(thrown.partial, rules, false);
