@@ -64,6 +64,8 @@ export class TurnLoop {
   /** Set for the one step that was granted after a limit. */
   #afterLimit: AfterLimit | undefined;
   #limitAsked = false;
+  /** Set while a paused reply goes back as it is: nothing may stand behind it. */
+  #isPaused = false;
   /** True once the turn's begin, or that it goes on, is recorded. */
   #isOpen = false;
   /** Settings of the step about to begin. */
@@ -304,6 +306,7 @@ export class TurnLoop {
     this.#steps = step;
     this.#next = step + 1;
     this.#activeStep = step;
+    this.#isPaused = false;
     this.#early = { skip: false, cancelled: new Set() };
     return runStep(this.#scope, this.#stepOptions({ step, llm, tools, messages, settings }));
   }
@@ -415,6 +418,7 @@ export class TurnLoop {
 
   /** Puts what waits to be said before the next request. */
   async #drainSteering(): Promise<void> {
+    if (this.#isPaused) return;
     for (let steered = this.#control.nextSteering(); steered !== undefined; steered = this.#control.nextSteering()) {
       try {
         await this.#recordMessage({ ...steered.message, origin: 'steering' });
@@ -444,7 +448,8 @@ export class TurnLoop {
     }
     this.#continuations += 1;
     // A paused reply goes back as it is: a message behind it would start something new.
-    if (stopReason !== 'paused') await this.#recordMessage(goOn);
+    this.#isPaused = stopReason === 'paused';
+    if (!this.#isPaused) await this.#recordMessage(goOn);
     return undefined;
   }
 

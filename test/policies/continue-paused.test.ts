@@ -1,6 +1,6 @@
 /** continuePaused in full turns: what goes back, how often, and what a crash changes. */
 import { describe, expect, it } from 'vitest';
-import type { Hook, LoopEvent, ReplyPart } from 'turnloop';
+import { createTurnControl, type Hook, type LoopEvent, type ReplyPart } from 'turnloop';
 import { continuePaused, type ContinuePausedOptions, maxSteps } from 'turnloop/policies';
 import { echoTool, repeat, type Reply, runScripted, type ScriptedReply, startScripted, toolCall } from 'turnloop/testing';
 import { conversation, crash, resumeFrom, resultTexts } from '../core/support.ts';
@@ -26,6 +26,29 @@ describe('continuePaused', () => {
     });
     expect(recording.of('message')).toHaveLength(1);
     expect(recording.of('notice')).toStrictEqual([]);
+  });
+
+  it('B15 keeps steering back until the reply is no longer paused: nothing comes between', async () => {
+    const control = createTurnControl();
+    let steered: Promise<unknown> | undefined;
+    const { result, llm } = await runScripted({
+      control,
+      replies: [
+        () => {
+          steered = control.steer('also this');
+          return paused(['a']);
+        },
+        paused(['b']),
+        'c',
+        'd',
+      ],
+      hooks: [continuePaused()],
+    });
+
+    expect(await steered).toBe('delivered');
+    expect(conversation(llm.requests[2]!.messages)).toStrictEqual(['user: hi', 'assistant: a', 'assistant: b']);
+    expect(conversation(llm.requests[3]!.messages).slice(3)).toStrictEqual(['assistant: c', 'user: also this']);
+    expect(result.text).toBe('d');
   });
 
   it('B15 makes each further request begin with the one before', async () => {
