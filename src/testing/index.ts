@@ -79,3 +79,30 @@ export {
   startScripted,
 } from './run-scripted.ts';
 export { llmRequest, type ReportedUsage, toolContext, type TestToolContext } from './builders.ts';
+export {
+  llmConformance,
+  type LLMConformanceCase,
+  type LLMConformanceCaseId,
+  type LLMConformanceGroup,
+  type LLMConformanceOptions,
+} from './llm-conformance.ts';
+export type {
+  LLMScene,
+  LLMSceneCall,
+  LLMSceneEdge,
+  LLMSceneError,
+  LLMSceneFailure,
+  LLMSceneFinish,
+  LLMSceneFragment,
+  LLMScenePart,
+  LLMSceneRequest,
+  LLMSceneStart,
+  LLMSceneStep,
+  LLMSceneStop,
+  LLMSceneText,
+  LLMSceneThinking,
+  LLMSceneWait,
+  LLMSentCall,
+  LLMSentResult,
+  LLMUnderTest,
+} from './llm-conformance-scene.ts';

@@ -1,0 +1,296 @@
+/**
+ * Cases about requests: what of an `LLMRequest` arrives at the server. The kit knows no protocol, so it looks for words
+ * in the body, and at the calls and results that the fake server found in it. A fake server that refuses what the real
+ * one would refuse makes these cases stronger: a request that is refused fails its case.
+ */
+import { isLLMError } from '../core/errors.ts';
+import { isRecord } from '../core/json.ts';
+import type { LLMRequest, LLMResponse, ToolDefinition } from '../core/llm.ts';
+import {
+  assistantMessage,
+  toolMessage,
+  userMessage,
+  type AssistantMessage,
+  type Message,
+  type MessageSource,
+  type ToolCallPart,
+} from '../core/message.ts';
+import type { CaseList } from './llm-conformance-case.ts';
+import { expectContent, expectEqual, fail, shown } from './llm-conformance-checks.ts';
+import { SIGNATURE } from './llm-conformance-replies.ts';
+import {
+  answer,
+  call,
+  finish,
+  partsOfSteps,
+  stepsOf,
+  text,
+  thought,
+  type LLMSceneStep,
+  type LLMSentCall,
+  type LLMSentResult,
+} from './llm-conformance-scene.ts';
+import type { Subject, Trial } from './llm-conformance-trial.ts';
+
+/** Ids of the cases about requests. */
+export type RequestCaseId =
+  | 'request.content'
+  | 'request.prefix'
+  | 'request.pairs'
+  | 'request.broken_arguments'
+  | 'request.round_trip'
+  | 'request.signature'
+  | 'request.foreign'
+  | 'request.media'
+  | 'request.unchanged'
+  | 'request.without_listener';
+
+const OK: readonly LLMSceneStep[] = answer(stepsOf(text('Fine.')));
+
+const TOOLS: readonly ToolDefinition[] = [
+  {
+    name: 'look_up',
+    description: 'TOOL-DESCRIPTION.',
+    inputSchema: { type: 'object', properties: { tool_property: { type: 'string' } }, required: ['tool_property'] },
+  },
+  { name: 'note', description: 'Takes a note.', inputSchema: { type: 'object', properties: { text: { type: 'string' } } } },
+];
+
+const STRANGER: MessageSource = { provider: 'another-provider', modelId: 'another-model' };
+
+function historyCall(id: string, inputText: string, providerId?: string): ToolCallPart {
+  return { type: 'tool_call', id, name: 'look_up', inputText, ...(providerId !== undefined && { providerId }) };
+}
+
+function resultOf(toolCallId: string, isError = false): Message {
+  return toolMessage(`RESULT-OF-${toolCallId}`, { id: `message_${toolCallId}`, toolCallId, name: 'look_up', isError });
+}
+
+/** Two steps of another model: ids that are no good anywhere, that come twice, or that are not there. */
+const FOREIGN_STEPS: readonly Message[] = [
+  userMessage('FIRST-QUESTION', { id: 'message_1' }),
+  assistantMessage(
+    [
+      { type: 'text', text: 'FIRST-WORDS' },
+      historyCall('call_a', '{"tool_property":"a"}', `functions.look_up:0/§ ${'long '.repeat(20)}`),
+      historyCall('call_b', '{"tool_property":"b"}', 'SAME00001'),
+      historyCall('call_c', '{ "tool_property": "c" }'),
+    ],
+    { id: 'step_1', source: STRANGER },
+  ),
+  resultOf('call_a'),
+  resultOf('call_b', true),
+  resultOf('call_c'),
+  assistantMessage([historyCall('call_d', '{"tool_property":"d"}', 'SAME00001')], { id: 'step_2', source: STRANGER }),
+  resultOf('call_d'),
+];
+
+/** Sends one request after the other to an LLM whose server answers each. */
+async function sendAll(trial: Trial, ...requests: readonly Partial<LLMRequest>[]): Promise<Subject> {
+  const subject = await trial.open(requests.map(() => OK));
+  for (const request of requests) await subject.send({ tools: TOOLS, ...request }).response();
+  return subject;
+}
+
+/** Positions of words in a text; fails if one is missing. */
+function placesOf(words: readonly string[], body: string): readonly number[] {
+  return words.map((word) => {
+    const place = body.indexOf(word);
+    return place === -1 ? fail(`${word} is not in the request: ${shown(body)}`) : place;
+  });
+}
+
+function expectInOrder(words: readonly string[], body: string): void {
+  const places = placesOf(words, body);
+  expectEqual([...places].sort((left, right) => left - right), places, `the places of ${words.join(', ')} in the request`);
+}
+
+function expectAbsent(words: readonly string[], body: string, why: string): void {
+  const found = words.find((word) => body.includes(word));
+  if (found !== undefined) fail(`${found} is in the request: ${why}`);
+}
+
+function expectPaired(calls: readonly LLMSentCall[], results: readonly LLMSentResult[]): void {
+  const ids = calls.map(({ id }) => id);
+  expectEqual(ids.length, new Set(ids).size, `how many different ids the calls have (${shown(ids)})`);
+  if (ids.some((id) => id === '')) fail(`a call has an empty id: ${shown(ids)}`);
+  expectEqual(results.map(({ id }) => id), ids, 'the ids that the results name, which are those of their calls');
+}
+
+function objectOf({ inputText }: LLMSentCall): unknown {
+  try {
+    const value: unknown = JSON.parse(inputText);
+    return isRecord(value) ? value : fail(`arguments are sent as ${shown(inputText)}, which is no object`);
+  } catch {
+    return fail(`arguments are sent as ${shown(inputText)}, which is no JSON: servers refuse it in every later request of the conversation`);
+  }
+}
+
+/** A reply as it stands in the history of the next request: what the loop makes of it. */
+function asMessage({ content, modelId, provider }: LLMResponse, { llm }: Subject): AssistantMessage {
+  let count = 0;
+  const parts = content.map((part) => (part.type === 'tool_call' ? { ...part, id: `call_${(count += 1)}` } : part));
+  return assistantMessage(parts, { id: 'step_1', source: { provider: provider ?? llm.provider, modelId: modelId ?? llm.modelId } });
+}
+
+/** Cases about requests. */
+export const requestCases: CaseList<RequestCaseId> = {
+  'request.content': {
+    title: "the request's system prompt, tools and messages arrive, in their order (needs `requests()`)",
+    async run(trial) {
+      const lastParts = ['WORDS-3', 'WORDS-4'].map((words) => ({ type: 'text', text: words }) as const);
+      const messages = [userMessage('WORDS-1', { id: 'm1' }), assistantMessage('WORDS-2', { id: 'm2' }), userMessage(lastParts, { id: 'm3' })];
+      const subject = await sendAll(trial, { systemPrompt: 'SYSTEM-PROMPT', messages });
+      const [body = ''] = subject.requests('body');
+      placesOf(['SYSTEM-PROMPT', 'look_up', 'TOOL-DESCRIPTION', 'tool_property', 'note'], body);
+      expectInOrder(['WORDS-1', 'WORDS-2', 'WORDS-3', 'WORDS-4'], body);
+      const { systemPrompt } = subject.llm;
+      if (systemPrompt !== '') expectAbsent([systemPrompt], body, "adapters send the request's system prompt, not their own");
+    },
+  },
+  'request.prefix': {
+    title: 'a longer history begins with the bytes of the shorter one, so that prompt caches hit (needs `requests()`)',
+    async run(trial) {
+      const shared = { systemPrompt: 'SYSTEM-PROMPT', tools: TOOLS };
+      const step = assistantMessage([historyCall('call_e', '{}', 'SAME00001')], { id: 'step_3', source: STRANGER });
+      const longer = [...FOREIGN_STEPS, step, resultOf('call_e'), userMessage('LAST-WORDS', { id: 'm9' })];
+      const subject = await sendAll(trial, { ...shared, messages: FOREIGN_STEPS }, { ...shared, messages: longer });
+      const [first = '', second = ''] = subject.requests('body');
+      const last = 'RESULT-OF-call_d';
+      const [end = 0] = placesOf([last], first);
+      placesOf(['LAST-WORDS'], second);
+      const length = end + last.length;
+      if (second.slice(0, length) === first.slice(0, length)) return;
+      let at = 0;
+      while (first[at] === second[at]) at += 1;
+      const [told, expected] = [second, first].map((body) => shown(body.slice(at, at + 80)));
+      fail(`the second request differs from the first at character ${at}: ${told} instead of ${expected}`);
+    },
+  },
+  'request.pairs': {
+    title: 'calls and results of another provider pair up, each call with an id of its own (needs `calls` and `results`)',
+    async run(trial) {
+      const subject = await sendAll(trial, { messages: FOREIGN_STEPS });
+      const [calls = []] = subject.requests('calls');
+      const [results = []] = subject.requests('results');
+      expectEqual(calls.map(({ name }) => name), ['look_up', 'look_up', 'look_up', 'look_up'], 'the names of the calls');
+      expectEqual(calls.map(objectOf), ['a', 'b', 'c', 'd'].map((value) => ({ tool_property: value })), 'the arguments of the calls');
+      expectPaired(calls, results);
+      for (const [at, id] of ['call_a', 'call_b', 'call_c', 'call_d'].entries()) placesOf([`RESULT-OF-${id}`], results[at]?.text ?? '');
+    },
+  },
+  'request.broken_arguments': {
+    title: 'arguments of the history that are no object are sent as an empty one (needs `calls`)',
+    async run(trial) {
+      const calls = ['{"tool_property":"Os', '', '[1]'].map((inputText, at) => historyCall(`call_${at + 1}`, inputText));
+      const messages = [userMessage('Go.', { id: 'm1' }), assistantMessage(calls, { id: 'step_1' }), ...calls.map(({ id }) => resultOf(id, true))];
+      const subject = await sendAll(trial, { messages });
+      expectEqual(subject.requests('calls')[0]?.map(objectOf), [{}, {}, {}], 'the arguments of the calls');
+    },
+  },
+  'request.round_trip': {
+    title: "a reply goes back as it came: the server's ids, and arguments byte for byte (needs `calls` and `results`)",
+    async run(trial) {
+      const steps = stepsOf(text('I look.'), call('look_up', ['{ "tool_property" :', '"Oslo" }']), call('look_up', ['{}']));
+      const subject = await trial.open([answer(steps, finish('tool_use')), OK]);
+      const question = userMessage('Look.', { id: 'm1' });
+      const response = await subject.send({ tools: TOOLS, messages: [question] }).response();
+      expectContent(response.content, partsOfSteps(steps));
+      const message = asMessage(response, subject);
+      await subject.send({ tools: TOOLS, messages: [question, message, resultOf('call_1'), resultOf('call_2')] }).response();
+
+      const [, calls = []] = subject.requests('calls');
+      const [, results = []] = subject.requests('results');
+      expectPaired(calls, results);
+      const given = message.content.flatMap((part) => (part.type === 'tool_call' ? [part] : []));
+      expectEqual(calls.map(({ inputText }) => inputText), given.map(({ inputText }) => inputText), 'the arguments of the calls');
+      for (const [at, { providerId }] of given.entries()) {
+        if (providerId !== undefined) expectEqual(calls[at]?.id, providerId, 'the id of a call that the server itself had named');
+      }
+    },
+  },
+  'request.signature': {
+    title: 'signed thinking goes back to the provider it came from, and to no other (needs `requests()`)',
+    async run(trial) {
+      const steps = stepsOf(thought(['Signed.'], SIGNATURE), call('look_up', ['{}']));
+      const subject = await trial.open([answer(steps, finish('tool_use')), OK, OK]);
+      const question = userMessage('Think.', { id: 'm1' });
+      const message = asMessage(await subject.send({ tools: TOOLS, messages: [question] }).response(), subject);
+      for (const reply of [message, { ...message, source: STRANGER }]) {
+        await subject.send({ tools: TOOLS, messages: [question, reply, resultOf('call_1')] }).response();
+      }
+      const [, own = '', foreign = ''] = subject.requests('body');
+      placesOf([SIGNATURE], own);
+      expectAbsent([SIGNATURE], foreign, 'a signature is worth something to the provider that made it alone');
+    },
+  },
+  'request.foreign': {
+    title: "what another provider attached, and its own blocks, are left out (needs `requests()`)",
+    async run(trial) {
+      const reply = assistantMessage(
+        [
+          { type: 'thinking', text: 'Hm.', signature: 'FOREIGN-1', providerData: { mark: 'FOREIGN-2' } },
+          { type: 'provider', provider: STRANGER.provider, data: { mark: 'FOREIGN-3' } },
+          { type: 'text', text: 'FOREIGN-WORDS', providerData: { mark: 'FOREIGN-4' } },
+          { ...historyCall('call_1', '{}'), providerData: { mark: 'FOREIGN-5' } },
+        ],
+        { id: 'step_1', source: STRANGER },
+      );
+      const subject = await sendAll(trial, { messages: [userMessage('Go.', { id: 'm1' }), reply, resultOf('call_1')] });
+      const [body = ''] = subject.requests('body');
+      placesOf(['FOREIGN-WORDS', 'RESULT-OF-call_1'], body);
+      expectAbsent(['FOREIGN-1', 'FOREIGN-2', 'FOREIGN-3', 'FOREIGN-4', 'FOREIGN-5'], body, 'it belongs to another provider');
+    },
+  },
+  'request.media': {
+    title: 'media that cannot be sent is replaced, or refused as `media_rejected`: a recovery takes it out then',
+    async run(trial) {
+      const media = { type: 'media', mediaType: 'application/x-conformance', data: 'AAECAw==' } as const;
+      const histories: readonly (readonly Message[])[] = [
+        [userMessage([{ type: 'text', text: 'Look at this.' }, media], { id: 'm1' })],
+        [
+          userMessage('Fetch it.', { id: 'm1' }),
+          assistantMessage([historyCall('call_1', '{}')], { id: 'step_1' }),
+          toolMessage([{ type: 'text', text: 'Here it is.' }, media], { id: 'm2', toolCallId: 'call_1', name: 'look_up' }),
+        ],
+      ];
+      for (const messages of histories) {
+        const subject = await trial.open([OK]);
+        await subject
+          .send({ tools: TOOLS, messages })
+          .response()
+          .catch((thrown: unknown) => {
+            if (!isLLMError(thrown) || thrown.kind !== 'media_rejected') throw thrown;
+          });
+      }
+    },
+  },
+  'request.unchanged': {
+    title: 'nothing of the request is changed: messages are shared, and keep their identity',
+    async run(trial) {
+      const request = deepFreeze<Partial<LLMRequest>>({
+        systemPrompt: 'SYSTEM-PROMPT',
+        messages: FOREIGN_STEPS,
+        tools: TOOLS,
+        toolChoice: 'auto',
+        maxOutputTokens: 1000,
+      });
+      const before = JSON.stringify(request);
+      await sendAll(trial, request, request);
+      expectEqual(JSON.stringify(request), before, 'the request');
+    },
+  },
+  'request.without_listener': {
+    title: 'a request without `onDelta` is answered as one with',
+    async run(trial) {
+      const steps = stepsOf(text('Nobody ', 'listens.'), call('note', ['{"n"', ':1}']));
+      const subject = await trial.open([answer(steps, finish('tool_use'))]);
+      expectContent((await subject.send({ onDelta: undefined }).response()).content, partsOfSteps(steps));
+    },
+  },
+};
+
+function deepFreeze<Value extends object>(value: Value): Value {
+  for (const child of Object.values(value) as readonly unknown[]) if (typeof child === 'object' && child !== null) deepFreeze(child);
+  return Object.freeze(value);
+}

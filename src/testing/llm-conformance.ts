@@ -1,0 +1,107 @@
+/**
+ * LLM conformance: what the loop expects of an adapter, as cases for any test runner.
+ *
+ * - The kit knows no protocol: each case tells a {@link LLMScene}, which the author's fake server plays in its own.
+ * - A case that does not apply is skipped by name and with a reason, and stays in the list.
+ * - Cases share nothing, so that they may run in any order, also side by side.
+ */
+import { abortCases, type AbortCaseId } from './llm-conformance-aborts.ts';
+import type { CaseDefinition } from './llm-conformance-case.ts';
+import { failureCases, type FailureCaseId } from './llm-conformance-failures.ts';
+import { replyCases, type ReplyCaseId } from './llm-conformance-replies.ts';
+import { requestCases, type RequestCaseId } from './llm-conformance-requests.ts';
+import type { LLMScene, LLMUnderTest } from './llm-conformance-scene.ts';
+import { Trial } from './llm-conformance-trial.ts';
+
+/** Id of a case. */
+export type LLMConformanceCaseId = ReplyCaseId | FailureCaseId | AbortCaseId | RequestCaseId;
+
+/** The first word of the ids of some cases: stands for all of them. */
+export type LLMConformanceGroup = LLMConformanceCaseId extends infer Id ? (Id extends `${infer Group}.${string}` ? Group : never) : never;
+
+/** One thing that an adapter has to do. Made by {@link llmConformance}. */
+export interface LLMConformanceCase {
+  /** Stable name, for `skip`. */
+  readonly id: LLMConformanceCaseId;
+  /** Id and a sentence; of a skipped case also why. For the test runner. */
+  readonly name: string;
+  /** Why the case is skipped; absent for one that runs. */
+  readonly skipped?: string | undefined;
+  /** Rejects with an `Error` that says what the adapter does wrong. A skipped case does nothing. */
+  readonly run: () => Promise<void>;
+}
+
+/** Options of {@link llmConformance}. */
+export interface LLMConformanceOptions {
+  /** Cases, or groups of them, that do not apply, each with the reason. @defaultValue none */
+  readonly skip?: Readonly<Partial<Record<LLMConformanceCaseId | LLMConformanceGroup, string>>> | undefined;
+  /**
+   * How long whatever the kit waits for may take, in milliseconds: a reply of the fake server, an end after an abort.
+   * Too little makes good adapters fail on a slow machine, too much makes hanging ones fail late.
+   *
+   * @defaultValue 2,000: what the loop gives a model after an abort (`graceMs`), and less than runners give a test
+   */
+  readonly settleWithinMs?: number | undefined;
+}
+
+const DEFAULT_SETTLE_WITHIN_MS = 2000;
+
+/** Every case, in the order in which an author is best served: from what a reply is to what a conversation needs. */
+const CASES = Object.entries({ ...replyCases, ...failureCases, ...abortCases, ...requestCases }) as readonly (readonly [
+  LLMConformanceCaseId,
+  CaseDefinition,
+])[];
+
+const CORRECT_CALL = "llmConformance(createLLM, { skip: { thinking: 'the protocol has none' } })";
+
+/**
+ * The cases that an LLM adapter has to pass: replies, calls, usage, failures, aborts, requests.
+ *
+ * `createLLM` is asked once for each scene. It makes a fake server that does what the scene says, in the words of the
+ * adapter's protocol, and the adapter on it. A server in the same process is best, since scenes wait for the case.
+ *
+ * @param createLLM - Makes the adapter on a fake server that plays the scene.
+ * @throws TypeError for a `skip` that names no case or gives no reason.
+ * @example
+ * ```ts
+ * for (const { name, run } of llmConformance(createLLM)) it(name, run);
+ * ```
+ */
+export function llmConformance(
+  createLLM: (scene: LLMScene) => LLMUnderTest | Promise<LLMUnderTest>,
+  options: LLMConformanceOptions = {},
+): readonly LLMConformanceCase[] {
+  const { skip = {}, settleWithinMs = DEFAULT_SETTLE_WITHIN_MS } = options;
+  if (typeof createLLM !== 'function') throw new TypeError(`llmConformance takes a function that makes an LLM on a scene: ${CORRECT_CALL}`);
+  if (!(settleWithinMs > 0)) throw new TypeError(`llmConformance: \`settleWithinMs\` is ${settleWithinMs}, and must be more than 0.`);
+  assertSkips(skip, CASES.map(([id]) => id));
+  return CASES.map(([id, { title, run }]): LLMConformanceCase => {
+    const reasons: Readonly<Record<string, string | undefined>> = skip;
+    const skipped = reasons[id] ?? reasons[groupOf(id)];
+    const name = `${id}: ${title}`;
+    if (skipped !== undefined) return { id, name: `${name} (skipped: ${skipped})`, skipped, run: async () => undefined };
+    return { id, name, run: () => runCase(new Trial({ id, createLLM, settleWithinMs }), run) };
+  });
+}
+
+async function runCase(trial: Trial, run: CaseDefinition['run']): Promise<void> {
+  try {
+    await run(trial);
+  } catch (failure) {
+    await trial.finish(false);
+    throw failure;
+  }
+  await trial.finish(true);
+}
+
+function assertSkips(skip: Readonly<Record<string, unknown>>, ids: readonly string[]): void {
+  const names = new Set([...ids, ...ids.map(groupOf)]);
+  for (const [name, reason] of Object.entries(skip)) {
+    if (!names.has(name)) throw new TypeError(`llmConformance has no case or group \`${name}\` to skip. It has ${[...names].sort().join(', ')}.`);
+    if (typeof reason !== 'string' || reason === '') throw new TypeError(`llmConformance: \`skip\` has no reason for \`${name}\`: ${CORRECT_CALL}`);
+  }
+}
+
+function groupOf(id: string): string {
+  return id.slice(0, id.indexOf('.'));
+}
