@@ -32,6 +32,17 @@ it.each([
   ['a first message of the assistant', [{ role: 'assistant', content: 'x' }], /first message/],
   ['a late system prompt', [USER, { role: 'system', content: 's' }], /system is not first/],
   ['a field of ours', [USER, { role: 'assistant', content: 'x', source: {} }], /unknown field source/],
+  ['a field of ours in a user’s message', [{ ...USER, origin: 'user' }], /unknown field origin/],
+  ['a field of ours in a result', [USER, CALLS, { ...RESULT, isError: true }], /unknown field isError/],
+  ['a field of ours in a call', [USER, { ...CALLS, tool_calls: [{ ...CALL, input: {} }] }, RESULT], /unknown field input/],
+  ['a field of ours in a function', [USER, { ...CALLS, tool_calls: [{ ...CALL, function: { ...CALL.function, id: 1 } }] }, RESULT], /unknown field id/],
+  ['a part that nobody knows', [{ role: 'user', content: [{ type: 'media', data: 'x' }] }], /not taken here: "media"/],
+  ['an image in the system prompt', [{ role: 'system', content: [{ type: 'image_url', image_url: { url: 'https://h/i' } }] }, USER], /not taken here/],
+  ['an image that is bare base64', [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'AAAA' } }] }], /neither an address nor data/],
+  ['an image that is no object', [{ role: 'user', content: [{ type: 'image_url', image_url: 'https://h/i' }] }], /image_url: no object/],
+  ['audio of another format', [{ role: 'user', content: [{ type: 'input_audio', input_audio: { data: 'AAAA', format: 'ogg' } }] }], /audio without data, or/],
+  ['a file that is no object', [{ role: 'user', content: [{ type: 'file', file: 'AAAA' }] }], /file: no object/],
+  ['a file without a name', [{ role: 'user', content: [{ type: 'file', file: { file_data: 'data:application/pdf;base64,AAAA' } }] }], /without a name or data/],
   ['a lone surrogate', [{ role: 'user', content: 'a\ud83d' }], /unsafe text/],
 ])('refuses %s', (_name, messages, rule) => {
   expect(broken(...messages)).toMatch(rule);

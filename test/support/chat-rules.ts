@@ -2,6 +2,7 @@
  * What strict Chat Completions servers refuse, rule by rule, written by hand from their documentation and errors.
  * Knows nothing of the adapter.
  */
+import { checkFields, checkStrings, isBase64, isBlank, isObject, isObjectText, type Say, type Wire } from './rule-check.ts';
 
 interface WireMessage {
   readonly role?: unknown;
@@ -19,20 +20,21 @@ interface WireCall {
 
 const LEGAL_ID = /^[a-zA-Z0-9_-]{1,40}$/;
 const LEGAL_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
-const UNSAFE_TEXT = /[\p{Cs}\u0000-\u0008\u000b\u000c\u000e-\u001f]/u;
 const ROLES = new Set(['system', 'user', 'assistant', 'tool']);
-/** Fields that some server knows; everything else is ours by mistake. */
-const ASSISTANT_FIELDS = new Set([
-  'role',
-  'content',
-  'tool_calls',
-  'reasoning',
-  'reasoning_content',
-  'reasoning_text',
-  'reasoning_details',
-  'extra_content',
-  'thought_signature',
-]);
+/** Fields that some server knows, by role; everything else is ours by mistake. */
+const FIELDS: Readonly<Record<string, string>> = {
+  system: 'role content |',
+  user: 'role content |',
+  assistant: 'role | content tool_calls reasoning reasoning_content reasoning_text reasoning_details extra_content thought_signature',
+  tool: 'role content tool_call_id |',
+};
+const CALL_FIELDS = 'id type function | extra_content thought_signature';
+/** Content parts by the role that may say them. */
+const PARTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  system: { text: 'type text |' },
+  user: { text: 'type text |', image_url: 'type image_url |', input_audio: 'type input_audio |', file: 'type file |', video_url: 'type video_url |' },
+  assistant: { text: 'type text |', thinking: 'type thinking |', refusal: 'type refusal |' },
+};
 
 /** Every broken rule of a request's body; empty if a strict server takes it. */
 export function checkChatRequest(body: unknown): string[] {
@@ -51,7 +53,7 @@ function checkMessages(messages: readonly WireMessage[]): string[] {
   let isInResults = false;
 
   for (const [at, message] of messages.entries()) {
-    const say = (rule: string): unknown => broken.push(`messages[${at}]: ${rule}`);
+    const say: Say = (rule) => void broken.push(`messages[${at}]: ${rule}`);
     const { role, content } = message;
     if (typeof role !== 'string' || !ROLES.has(role)) say('unknown role');
     if (role === 'system' && at > 0) say('system is not first');
@@ -66,7 +68,8 @@ function checkMessages(messages: readonly WireMessage[]): string[] {
       open = new Map();
       isInResults = false;
     }
-    if (role === 'user' || role === 'system') checkContent(content, say);
+    if (typeof role === 'string') checkFields(message, FIELDS[role] ?? '', say);
+    if (role === 'user' || role === 'system') checkContent(content, role, say);
     if (role === 'assistant') {
       const calls = checkAssistant(message, seenIds, say);
       open = new Map(calls.map((id) => [id, at]));
@@ -80,10 +83,9 @@ function checkMessages(messages: readonly WireMessage[]): string[] {
   return broken;
 }
 
-function checkAssistant(message: WireMessage, seenIds: Set<string>, say: (rule: string) => unknown): string[] {
-  for (const field of Object.keys(message)) if (!ASSISTANT_FIELDS.has(field)) say(`unknown field ${field}`);
+function checkAssistant(message: WireMessage, seenIds: Set<string>, say: Say): string[] {
   const { content, tool_calls: calls } = message;
-  if (content !== null) checkContent(content, say);
+  if (content !== null) checkContent(content, 'assistant', say);
   if (calls === undefined) {
     const hasThinking = Object.keys(message).some((field) => /^(reasoning|extra|thought)/.test(field));
     if (content === null && !hasThinking) say('neither content nor calls');
@@ -94,7 +96,10 @@ function checkAssistant(message: WireMessage, seenIds: Set<string>, say: (rule: 
     return [];
   }
   const ids: string[] = [];
-  for (const { id, type, function: called } of calls as readonly WireCall[]) {
+  for (const call of calls as readonly WireCall[]) {
+    const { id, type, function: called } = call;
+    checkFields({ ...call }, CALL_FIELDS, say);
+    checkFields({ ...called }, 'name arguments |', say);
     if (type !== 'function') say('a call of unknown type');
     if (typeof id !== 'string' || !LEGAL_ID.test(id)) say(`an illegal id: ${JSON.stringify(id)}`);
     else if (seenIds.has(id)) say(`an id that is used twice: ${id}`);
@@ -106,7 +111,7 @@ function checkAssistant(message: WireMessage, seenIds: Set<string>, say: (rule: 
   return ids;
 }
 
-function checkContent(content: unknown, say: (rule: string) => unknown): void {
+function checkContent(content: unknown, role: string, say: Say): void {
   if (typeof content === 'string') {
     if (content.trim() === '') say('empty content');
     return;
@@ -115,10 +120,39 @@ function checkContent(content: unknown, say: (rule: string) => unknown): void {
     say('content that is neither text nor parts');
     return;
   }
-  for (const part of content as readonly Record<string, unknown>[]) {
-    if (part['type'] === 'text' && (typeof part['text'] !== 'string' || part['text'].trim() === '')) say('an empty text part');
-    if (typeof part['type'] !== 'string') say('a part without a type');
+  for (const part of content as readonly Wire[]) {
+    const { type, text } = part;
+    const fields = typeof type === 'string' ? PARTS[role]?.[type] : undefined;
+    if (fields === undefined) say(`a part that is not taken here: ${JSON.stringify(type)}`);
+    else checkFields(part, fields, say);
+    if (type === 'text' && isBlank(text)) say('an empty text part');
+    if (type === 'image_url') checkImage(part[type], say);
+    if (type === 'input_audio') checkAudio(part[type], say);
+    if (type === 'file') checkFile(part[type], say);
   }
+}
+
+function checkImage(image: unknown, say: Say): void {
+  if (!isObject(image)) {
+    say('image_url: no object');
+    return;
+  }
+  checkFields(image, 'url | detail', say);
+  if (typeof image['url'] !== 'string' || !/^(?:https?:\/\/|data:image\/[a-z0-9.+-]+;base64,[A-Za-z0-9+/]+={0,2}$)/.test(image['url'])) say('an image that is neither an address nor data');
+}
+
+function checkAudio(audio: unknown, say: Say): void {
+  if (!isObject(audio) || !isBase64(audio['data']) || !['wav', 'mp3'].includes(String(audio['format']))) say('audio without data, or in a format that is not taken');
+}
+
+function checkFile(file: unknown, say: Say): void {
+  if (!isObject(file)) {
+    say('file: no object');
+    return;
+  }
+  checkFields(file, '| filename file_data file_id', say);
+  const { filename, file_data: data, file_id: id } = file;
+  if (id === undefined && (isBlank(filename) || typeof data !== 'string' || !/^data:[a-z0-9.+-]+\/[a-z0-9.+-]+;base64,[A-Za-z0-9+/]+={0,2}$/.test(data))) say('a file without a name or data');
 }
 
 function checkTools(tools: unknown): string[] {
@@ -134,22 +168,4 @@ function checkTools(tools: unknown): string[] {
     for (const word of ['anyOf', 'oneOf', 'allOf', 'not', 'enum', '$ref']) if (word in schema) broken.push(`tools: ${word} at the root`);
   }
   return broken;
-}
-
-function checkStrings(value: unknown, say: (rule: string) => unknown): void {
-  if (typeof value === 'string') {
-    if (UNSAFE_TEXT.test(value)) say(`unsafe text: ${JSON.stringify(value.slice(0, 20))}`);
-  } else if (typeof value === 'object' && value !== null) {
-    for (const inner of Object.values(value)) checkStrings(inner, say);
-  }
-}
-
-function isObjectText(text: unknown): boolean {
-  if (typeof text !== 'string') return false;
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value);
-  } catch {
-    return false;
-  }
 }
