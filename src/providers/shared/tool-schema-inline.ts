@@ -4,8 +4,8 @@
  * - What stands beside a reference is kept and applies as well; descriptions and defaults there are about this use.
  * - References that stay (see `tool-schema-cycles.ts`) have the form `#/$defs/Name`, or `#` for the root itself.
  * - References out of the document are left out. So are those that lead back to themselves without a value in between.
- * - The result shares no schema with the input or within itself, is at most {@link MAX_DEPTH} deep and of bounded size,
- *   also if the input is an object that contains itself: what is beyond stands for anything.
+ * - The result shares no schema with the input or within itself, and is bounded in depth and size, also if
+ *   the input is an object that contains itself: beyond, `{}` stands for anything.
  */
 import type { JsonObject, JsonSchema, JsonValue } from '../../core/json.ts';
 import { MAX_DEPTH, planInlining } from './tool-schema-cycles.ts';
