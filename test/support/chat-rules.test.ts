@@ -26,6 +26,7 @@ it.each([
   ['arguments that are no object', [USER, { ...CALLS, tool_calls: [{ ...CALL, function: { name: 'f', arguments: '[' } }] }], /no object/],
   ['empty text', [{ role: 'user', content: ' ' }], /empty content/],
   ['an empty part', [{ role: 'user', content: [{ type: 'text', text: '' }] }], /empty text part/],
+  ['content that is nothing', [{ role: 'user', content: [] }], /neither text nor parts/],
   ['an empty result', [USER, CALLS, { ...RESULT, content: '' }], /without text/],
   ['an assistant with nothing', [USER, { role: 'assistant', content: null }], /neither content nor calls/],
   ['an empty list of calls', [USER, { role: 'assistant', content: 'x', tool_calls: [] }], /empty list/],
