@@ -6,6 +6,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { isLLMError, type LLM, type LLMDelta, type LLMResponse, totalTokens, type Usage, userMessage } from 'turnloop';
+import { anthropic } from 'turnloop/providers/anthropic';
 import { openAIChat } from 'turnloop/providers/openai-chat';
 import { answer, type ReplayServer } from './replay-server.ts';
 
@@ -81,6 +82,7 @@ const ADAPTERS: ReadonlyMap<string, (baseUrl: string, streamCase: StreamCase) =>
     'chat-completions',
     (baseUrl: string, { model, isStreamed }: StreamCase) => openAIChat({ model, baseUrl, apiKey: 'sk-stream-case-key', stream: isStreamed }),
   ],
+  ['anthropic', (baseUrl: string, { model, isStreamed }: StreamCase) => anthropic({ model, baseUrl, apiKey: 'sk-stream-case-key', stream: isStreamed })],
 ]);
 
 /** Blocks of Anthropic and items of Responses that are parts of their own with us; any other is a provider part. */

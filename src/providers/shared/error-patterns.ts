@@ -29,8 +29,9 @@ export const CODE_KINDS: ReadonlyMap<string, LLMErrorKind> = new Map<string, LLM
   ['context_window_exceeded', 'context_overflow'],
   ['model_context_window_exceeded', 'context_overflow'],
   ['prompt_too_long', 'context_overflow'],
-  // OpenAI, Moonshot, DashScope, OpenRouter, DeepSeek. Texts about quota mean a mere rate limit at some servers.
+  // OpenAI, Anthropic, Moonshot, DashScope, OpenRouter, DeepSeek. Texts about quota mean a mere rate limit at some servers.
   ['insufficient_quota', 'quota'],
+  ['billing_error', 'quota'],
   ['billing_hard_limit_reached', 'quota'],
   ['billing_not_active', 'quota'],
   ['exceeded_current_quota_error', 'quota'],
@@ -51,6 +52,8 @@ export const CODE_KINDS: ReadonlyMap<string, LLMErrorKind> = new Map<string, LLM
   ['server_overloaded', 'overloaded'],
   ['server_busy', 'overloaded'],
   ['UNAVAILABLE', 'overloaded'],
+  // Z.ai, whose text speaks of trying again later.
+  ['1305', 'overloaded'],
   ['invalid_api_key', 'auth'],
   ['authentication_error', 'auth'],
   ['invalid_authentication_error', 'auth'],
@@ -141,6 +144,8 @@ export const INVALID_HISTORY: readonly RegExp[] = [
   /messages? with role ['"`]?tool['"`]? must (?:be a response|follow)/i,
   /`?tool_use`? ids? were found without `?tool_result`?/i,
   /unexpected `?tool_(?:use_id|result|call_id)`?/i,
+  /`?tool_result`? block\(s\) provided when/i,
+  /each `?tool_use`? must have a single result/i,
   /unexpected tool call id/i,
   /no tool (?:call|output) found for/i,
   /tool[ _]call[ _]id\b.{0,80}\bnot found/i,

@@ -23,17 +23,17 @@ export interface TurnList {
    * JSON of the turns, separated by commas.
    *
    * @param tail - More, which the list does not keep.
-   * @param change - Makes other JSON of a turn's last block: called for the last turns only, at least the last four.
+   * @param change - Makes other JSON of a turn's last block: called for the last turns that the list keeps, at least four.
    */
   render(tail: readonly WrittenBlocks[], change?: (turn: TurnEnd) => string): string;
 }
 
-/** The last block of one of the last turns. */
+/** The last block of one of the last turns that the list keeps. */
 export interface TurnEnd {
   readonly role: string;
   /** JSON of the block. */
   readonly block: string;
-  /** How many turns of the same side come after this one. */
+  /** How many turns of the same side the list keeps after this one. */
   readonly fromEnd: number;
 }
 
@@ -52,26 +52,30 @@ export function createTurnList(field: string): TurnList {
   let settled = '';
   let recent: readonly Turn[] = [];
 
-  function renderTurns(turns: readonly Turn[], change: ((turn: TurnEnd) => string) | undefined): string {
-    let text = '';
-    turns.forEach(({ role, before, last }, at) => {
-      const fromEnd = turns.slice(at + 1).filter((later) => later.role === role).length;
-      const block = change === undefined ? last : change({ role, block: last, fromEnd });
-      text = joinJson(text, `{"role":"${role}","${field}":[${before}${block}]}`);
-    });
-    return text;
-  }
-
   return {
     add(written) {
       const turns = addTo(recent, written);
-      settled = joinJson(settled, renderTurns(turns.slice(0, -KEPT_APART), undefined));
+      settled = joinJson(settled, renderTurns(turns.slice(0, -KEPT_APART)));
       recent = turns.slice(-KEPT_APART);
     },
     render(tail, change) {
-      return joinJson(settled, renderTurns(tail.reduce(addTo, recent), change));
+      const turns = change === undefined ? recent : changeEnds(recent, change);
+      return joinJson(settled, renderTurns(tail.reduce(addTo, turns)));
     },
   };
+
+  function renderTurns(turns: readonly Turn[]): string {
+    let text = '';
+    for (const { role, before, last } of turns) text = joinJson(text, `{"role":"${role}","${field}":[${before}${last}]}`);
+    return text;
+  }
+}
+
+function changeEnds(turns: readonly Turn[], change: (turn: TurnEnd) => string): readonly Turn[] {
+  return turns.map((turn, at) => {
+    const fromEnd = turns.slice(at + 1).filter((later) => later.role === turn.role).length;
+    return { ...turn, last: change({ role: turn.role, block: turn.last, fromEnd }) };
+  });
 }
 
 function addTo(turns: readonly Turn[], { role, blocks }: WrittenBlocks): readonly Turn[] {

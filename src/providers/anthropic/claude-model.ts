@@ -1,0 +1,82 @@
+/**
+ * Claude model: what a model's name says of what it takes.
+ *
+ * Names come with vendors' prefixes, dates and either order of family and version; versions to come do as the newest
+ * known one. What is no Claude is a server compatible with the protocol.
+ */
+
+/** A Claude model. */
+export interface ClaudeModel {
+  /** `opus`, `sonnet`, `haiku` …; empty where the name has none. */
+  readonly family: string;
+  /** Major version times 100 plus minor, so that 4.10 comes after 4.9; `Infinity` where the name has none. */
+  readonly version: number;
+}
+
+/** How a model is told to think. */
+export interface ThinkingAbilities {
+  /** `adaptive`: it decides how much; `budget`: it is given a number of tokens. */
+  readonly mode: 'adaptive' | 'budget';
+  /** Whether it takes a number of tokens at all. */
+  readonly takesBudget: boolean;
+  /** How thinking is turned off: by `thinking.type`, by saying nothing, or not at all, so that little has to do. */
+  readonly off: 'disabled' | 'between_tools' | 'unset' | 'never';
+  /** Whether it thinks between the calls of a turn only when a beta header asks for it. */
+  readonly interleavesByHeader: boolean;
+  /** Whether it refuses a temperature even when it does not think. */
+  readonly refusesTemperature: boolean;
+}
+
+/** `claude-opus-4-6`, `anthropic.claude-3-5-sonnet-20240620-v1:0`, `claude-sonnet-4@20250514`, `anthropic/claude-4.6-opus`. */
+const VERSIONED = /claude-(?:([a-z]+)-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)(?:-([a-z]+))?/i;
+
+/** By the first version that has it, newest first. */
+const OUTPUT_TOKENS: readonly (readonly [version: number, tokens: number])[] = [
+  [406, 128_000],
+  [307, 64_000],
+  [305, 8192],
+  [0, 4096],
+];
+/** Opus wrote less than its siblings before 4.5. */
+const EARLY_OPUS_TOKENS = 32_000;
+const UNKNOWN_OUTPUT_TOKENS = 128_000;
+
+/** The Claude that a name stands for; undefined for another model. */
+export function parseClaude(model: string): ClaudeModel | undefined {
+  if (!/claude/i.test(model)) return undefined;
+  const [, before, major, minor, after] = VERSIONED.exec(model) ?? [];
+  const version = major === undefined ? Infinity : Number(major) * 100 + Number(minor ?? 0);
+  const family = before ?? after ?? /claude-([a-z]+)/i.exec(model)?.[1] ?? '';
+  return { family: family.toLowerCase(), version };
+}
+
+/** Most tokens that a model writes in one reply; 128,000 where it is not known. */
+export function outputCeiling(claude: ClaudeModel | undefined): number {
+  if (claude === undefined) return UNKNOWN_OUTPUT_TOKENS;
+  const { family, version } = claude;
+  if (family === 'opus' && version >= 400 && version < 405) return EARLY_OPUS_TOKENS;
+  return OUTPUT_TOKENS.find(([from]) => version >= from)?.[1] ?? UNKNOWN_OUTPUT_TOKENS;
+}
+
+/** How a model thinks. Compatible servers know the older way, a budget. */
+export function thinkingAbilities(claude: ClaudeModel | undefined): ThinkingAbilities {
+  if (claude === undefined) {
+    return { mode: 'budget', takesBudget: true, off: 'disabled', interleavesByHeader: false, refusesTemperature: false };
+  }
+  const { version } = claude;
+  return {
+    mode: version < 406 ? 'budget' : 'adaptive',
+    takesBudget: version < 407,
+    off: turnedOff(claude),
+    interleavesByHeader: version >= 400 && version < 407,
+    refusesTemperature: version >= 407,
+  };
+}
+
+function turnedOff({ family, version }: ClaudeModel): ThinkingAbilities['off'] {
+  if (version < 406) return 'unset';
+  if (family === 'fable' || family === 'mythos') return 'never';
+  if (version < 505) return 'disabled';
+  if (family === 'opus') return 'never';
+  return family === 'sonnet' ? 'between_tools' : 'disabled';
+}

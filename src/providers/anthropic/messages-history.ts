@@ -1,0 +1,126 @@
+/**
+ * Messages history: a history as the inside of the request's `messages` array.
+ *
+ * The sides alternate, a user first. The last reply is held back until a user's turn follows, since how a turn may end
+ * depends on what comes after it:
+ *
+ * - No turn of the model's ends with thinking.
+ * - A call of a tool that the provider runs may lack its result while the reply is gone on with: at the end of the
+ *   request, or beside calls whose results the host brings. Before any other user's turn it is left out.
+ * - At the end of the request text does not end with white space.
+ */
+import type { JsonValue } from '../../core/json.ts';
+import type { HistoryFormat, HistorySink } from '../shared/history-writer.ts';
+import { isJsonObject } from '../shared/own-data.ts';
+import { createTurnList, type TurnEnd, type WrittenBlocks } from '../shared/turn-list.ts';
+import { COMMON_IDS, type IdRules } from '../shared/wire-ids.ts';
+import { type CacheMarks, markBlock } from './cache-marks.ts';
+import { type ReplyBlock, type WireTarget, withoutOpenCalls, writeAssistant, writeTool, type WrittenMessage, writeUser } from './message-wire.ts';
+
+/** The `messages` of one request. */
+export interface RenderedMessages {
+  /** JSON of the messages, separated by commas. */
+  readonly json: string;
+  /** Whether the last reply is still in work (gone on with, or waiting for results) and does not start with thinking. */
+  readonly hasBareReply: boolean;
+}
+
+/** The `messages` of one conversation. */
+export interface MessagesHistory extends HistorySink<WrittenMessage> {
+  /** @param turns - The cache marks of the last user turns. */
+  render(tail: readonly WrittenMessage[], turns: CacheMarks['turns']): RenderedMessages;
+}
+
+/** The protocol's own ids have 30 characters; it takes 64. */
+const MESSAGES_IDS: IdRules = { legal: /^[a-zA-Z0-9_-]{1,64}$/, derive: COMMON_IDS.derive };
+
+/** Stands for the user where a history begins with a reply. A model reads it. */
+const BEGINNING: WrittenBlocks = { role: 'user', blocks: [JSON.stringify({ type: 'text', text: '(the conversation begins)' })] };
+
+/** How this protocol writes histories. */
+export function messagesHistory(target: WireTarget): HistoryFormat<WrittenMessage, MessagesHistory> {
+  return {
+    idRules: MESSAGES_IDS,
+    user: (message) => writeUser(message, target),
+    assistant: (message, wireIds) => writeAssistant(message, wireIds, target),
+    tool: (message, wireId) => writeTool(message, wireId, target),
+    createSink,
+  };
+}
+
+function createSink(): MessagesHistory {
+  const turns = createTurnList('content');
+  /** The last turn, if it is the model's; several messages, where one was gone on with. */
+  let open: readonly ReplyBlock[] = [];
+  let isEmpty = true;
+  /** The last of the model's turns that is in the list. */
+  let lastReply: readonly ReplyBlock[] = [];
+
+  function closeReply(): void {
+    const closed = closedReply(open);
+    open = [];
+    if (closed.length === 0) return;
+    turns.add(toTurn(closed));
+    lastReply = closed;
+  }
+
+  return {
+    add(_message, written) {
+      if (written === undefined) return;
+      if (isEmpty && written.role === 'assistant') turns.add(BEGINNING);
+      isEmpty = false;
+      if (written.role === 'assistant') {
+        open = [...open, ...written.blocks];
+        return;
+      }
+      closeReply();
+      turns.add(written);
+    },
+    render(tail, marks) {
+      const isLast = tail.length === 0;
+      const reply = isLast ? lastBlocks(open) : closedReply(open);
+      const users = tail.filter((written) => written.role === 'user');
+      const json = turns.render([...(reply.length === 0 ? [] : [toTurn(reply)]), ...users], (turn) => mark(turn, marks));
+      return { json, hasBareReply: isBare(reply.length === 0 ? lastReply : reply, isLast && reply.length > 0) };
+    },
+  };
+}
+
+function mark({ role, block, fromEnd }: TurnEnd, marks: CacheMarks['turns']): string {
+  return role === 'user' ? markBlock(block, marks[fromEnd] ?? '') : block;
+}
+
+function toTurn(blocks: readonly ReplyBlock[]): WrittenBlocks {
+  return { role: 'assistant', blocks: blocks.map(({ json }) => json) };
+}
+
+/** A reply that a user's turn follows. */
+function closedReply(blocks: readonly ReplyBlock[]): readonly ReplyBlock[] {
+  return withoutThinkingEnd(hasCalls(blocks) ? blocks : withoutOpenCalls(blocks));
+}
+
+/** A reply that is the end of the request. */
+function lastBlocks(blocks: readonly ReplyBlock[]): readonly ReplyBlock[] {
+  const kept = withoutThinkingEnd(blocks);
+  const last = kept.at(-1);
+  return last?.kind === 'text' ? [...kept.slice(0, -1), { ...last, json: trimmedText(last.json) }] : kept;
+}
+
+function withoutThinkingEnd(blocks: readonly ReplyBlock[]): readonly ReplyBlock[] {
+  const end = blocks.findLastIndex(({ kind }) => kind !== 'thinking') + 1;
+  return end === blocks.length ? blocks : blocks.slice(0, end);
+}
+
+function trimmedText(json: string): string {
+  // It was written here.
+  const block = JSON.parse(json) as JsonValue;
+  return isJsonObject(block) && typeof block['text'] === 'string' ? JSON.stringify({ ...block, text: block['text'].trimEnd() }) : json;
+}
+
+function isBare(reply: readonly ReplyBlock[], isLast: boolean): boolean {
+  return (isLast || hasCalls(reply)) && reply[0]?.kind !== 'thinking';
+}
+
+function hasCalls(blocks: readonly ReplyBlock[]): boolean {
+  return blocks.some(({ kind }) => kind === 'call');
+}

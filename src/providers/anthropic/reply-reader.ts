@@ -1,0 +1,261 @@
+/**
+ * Reply reader: the events of a stream, or one whole body, to a reply.
+ *
+ * - A fragment belongs to the block with its index; without one to the latest block. One that does not fit its block, or
+ *   has none, begins a block of its own kind: compatible servers leave out starts.
+ * - Parts stand in the order in which their blocks began.
+ * - Unknown events are passed over, an error anywhere is thrown. Nothing here waits; work per event does not grow with
+ *   the reply.
+ */
+import { LLMError, type PartialReplyPart } from '../../core/errors.ts';
+import { isRecord, type JsonValue } from '../../core/json.ts';
+import type { LLMResponse } from '../../core/llm.ts';
+import { NO_USAGE } from '../../core/usage.ts';
+import { isErrorBody } from '../shared/error-body.ts';
+import { word } from '../shared/json-values.ts';
+import type { ReplyOutlet, ReplyReader } from '../shared/reply-reader.ts';
+import { isBlank } from '../shared/wire-text.ts';
+import { addServerDelta, type CallBlock, openBlock, type PartContext, type ReplyBlock, type TextBlock, type ThinkingBlock, toPart } from './reply-block.ts';
+import { toStopReason } from './stop-reason.ts';
+import { laterUsage, type RawUsage, readUsage } from './usage.ts';
+
+/** What a reader needs to know of its request. */
+export interface ReplyReaderOptions extends ReplyOutlet, PartContext {}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Makes a reader for one reply. */
+export function createReplyReader(options: ReplyReaderOptions): ReplyReader {
+  const { provider, toolName, onDelta, toError } = options;
+  const blocks: ReplyBlock[] = [];
+  const byIndex = new Map<unknown, ReplyBlock>();
+  let callCount = 0;
+  let stopReason: string | undefined;
+  let rawUsage: RawUsage | undefined;
+  let responseId: string | undefined;
+  let modelId: string | undefined;
+  let isEnded = false;
+  let hasNameless = false;
+  let progress = 0;
+
+  function readEvent(event: unknown, name: string): void {
+    if (isErrorBody(event)) {
+      if (isRecord(event)) rawUsage = laterUsage(rawUsage, event['usage']);
+      throw toError(event);
+    }
+    if (!isRecord(event)) return;
+    switch (word(event['type']) ?? name) {
+      case 'message_start':
+        if (isRecord(event['message'])) readHead(event['message']);
+        return;
+      case 'content_block_start':
+        if (isRecord(event['content_block'])) start(event['content_block'], event['index']);
+        return;
+      case 'content_block_delta':
+        if (isRecord(event['delta'])) readDelta(event['delta'], event['index']);
+        return;
+      case 'content_block_stop': {
+        const block = blockAt(event['index']);
+        if (block !== undefined) close(block);
+        return;
+      }
+      case 'message_delta':
+        readHead(event);
+        if (isRecord(event['delta'])) readHead(event['delta']);
+        return;
+      case 'message_stop':
+        isEnded = true;
+        return;
+      case 'message':
+        // Some servers answer a request for a stream with one event that holds the whole message.
+        if (blocks.length === 0) readMessage(event);
+    }
+  }
+
+  function readBody(body: unknown): boolean {
+    if (isErrorBody(body)) throw toError(body);
+    if (!isRecord(body) || !Array.isArray(body['content'])) return false;
+    readMessage(body);
+    return true;
+  }
+
+  function readMessage(message: Fields): void {
+    readHead(message);
+    if (!Array.isArray(message['content'])) return;
+    for (const raw of message['content'] as readonly unknown[]) {
+      if (!isRecord(raw)) continue;
+      close(start(raw, undefined, true));
+    }
+  }
+
+  /** Reads what stands around the blocks. */
+  function readHead({ id, model, usage, stop_reason: reason }: Fields): void {
+    responseId ??= word(id);
+    modelId ??= word(model);
+    rawUsage = laterUsage(rawUsage, usage);
+    const given = word(reason);
+    if (given === undefined) return;
+    if (stopReason === undefined) progress += 1;
+    stopReason = given;
+  }
+
+  function start(raw: Fields, index: unknown, isWhole = false): ReplyBlock {
+    const block = openBlock(raw, callCount, isWhole);
+    blocks.push(block);
+    if (index !== undefined) byIndex.set(index, block);
+    progress += block.kind === 'text' || block.kind === 'thinking' ? 0 : 1;
+    if (block.kind === 'call') announce(block);
+    else if (block.kind === 'text') emit('text', block.text);
+    else if (block.kind === 'thinking') emit('thinking', block.text);
+    return block;
+  }
+
+  function announce({ name, id, callIndex }: CallBlock): void {
+    callCount += 1;
+    if (name === undefined) hasNameless = true;
+    else onDelta?.({ type: 'tool_call', callIndex, name: toolName(name), providerId: id, inputText: '' });
+  }
+
+  function readDelta(delta: Fields, index: unknown): void {
+    const { type, text, thinking, signature, partial_json: input, citation } = delta;
+    switch (type) {
+      case 'text_delta':
+        if (typeof text === 'string' && text !== '') addText(blockOf('text', index), text);
+        return;
+      case 'thinking_delta':
+        if (typeof thinking === 'string' && thinking !== '') addThinking(blockOf('thinking', index), thinking);
+        return;
+      case 'signature_delta':
+        if (typeof signature === 'string' && signature !== '') addSignature(blockOf('thinking', index), signature);
+        return;
+      case 'input_json_delta':
+        if (typeof input === 'string' && input !== '') addInput(inputBlock(index), input);
+        return;
+      case 'citations_delta':
+        // It came out of JSON.
+        if (citation !== undefined) blockOf('text', index).citations.push(citation as JsonValue);
+        return;
+      default: {
+        const block = blockAt(index);
+        if (block?.kind !== 'server') return;
+        progress += 1;
+        addServerDelta(block, delta);
+      }
+    }
+  }
+
+  function blockAt(index: unknown): ReplyBlock | undefined {
+    return index === undefined ? blocks.at(-1) : byIndex.get(index);
+  }
+
+  function blockOf(kind: 'text', index: unknown): TextBlock;
+  function blockOf(kind: 'thinking', index: unknown): ThinkingBlock;
+  function blockOf(kind: 'text' | 'thinking', index: unknown): TextBlock | ThinkingBlock {
+    const known = blockAt(index);
+    if (known?.kind === kind && !known.isClosed) return known;
+    // A block of the kind that it was asked to be.
+    return start({ type: kind }, index) as TextBlock | ThinkingBlock;
+  }
+
+  /** Whose input a fragment is: of the block with its index, else of the latest call. */
+  function inputBlock(index: unknown): ReplyBlock | undefined {
+    const known = blockAt(index);
+    return known?.kind === 'call' || known?.kind === 'server' ? known : blocks.findLast(({ kind }) => kind === 'call');
+  }
+
+  function addText(block: TextBlock, text: string): void {
+    block.text += text;
+    block.isBlank &&= isBlank(text);
+    emit('text', text);
+  }
+
+  function addThinking(block: ThinkingBlock, text: string): void {
+    block.text += text;
+    emit('thinking', text);
+  }
+
+  function addSignature(block: ThinkingBlock, signature: string): void {
+    block.signature += signature;
+    progress += 1;
+  }
+
+  function addInput(block: ReplyBlock | undefined, text: string): void {
+    if (block?.kind !== 'call' && block?.kind !== 'server') {
+      hasNameless = true;
+      return;
+    }
+    block.inputText += text;
+    progress += 1;
+    if (block.kind === 'call' && block.name !== undefined) onDelta?.({ type: 'tool_call', callIndex: block.callIndex, inputText: text });
+  }
+
+  function emit(type: 'text' | 'thinking', text: string): void {
+    if (text === '') return;
+    progress += 1;
+    onDelta?.({ type, text });
+  }
+
+  function close(block: ReplyBlock): void {
+    if (block.isClosed) return;
+    useStartInput(block);
+    block.isClosed = true;
+  }
+
+  /** Some servers send arguments with the start of a call, and nothing after it. */
+  function useStartInput(block: ReplyBlock): void {
+    if (block.kind === 'call' && block.inputText === '' && block.startInput !== '') addInput(block, block.startInput);
+  }
+
+  function finish(sawEnd: boolean): LLMResponse {
+    if (!sawEnd && stopReason === undefined) throw failure('network', 'stream_incomplete', 'ended its answer before the reply was complete.');
+    if (hasNameless) throw failure('malformed_response', 'nameless_call', 'sent a tool call without the tool\'s name.');
+    for (const block of blocks) if (!block.isClosed) useStartInput(block);
+    const content = blocks.map((block) => toPart(block, options)).filter((part) => part !== undefined);
+    const reason = toStopReason(stopReason, content.some((part) => part.type === 'tool_call'));
+    if (reason !== 'filtered' && reason !== 'max_tokens' && !blocks.some(isSubstance)) {
+      throw failure('malformed_response', 'empty', `sent an empty reply (stop reason: ${stopReason ?? 'none'}).`);
+    }
+    return {
+      content,
+      stopReason: reason,
+      ...(stopReason !== undefined && { rawStopReason: stopReason }),
+      usage: rawUsage === undefined ? NO_USAGE : readUsage(rawUsage),
+      ...(responseId !== undefined && { responseId }),
+      ...(modelId !== undefined && { modelId }),
+    };
+  }
+
+  function failure(kind: 'network' | 'malformed_response', code: string, what: string): LLMError {
+    return new LLMError({ kind, code, message: `${provider} ${what}` });
+  }
+
+  /** Text as far as it came, thinking and blocks of the provider's that had ended; no calls. */
+  function partial(): readonly PartialReplyPart[] {
+    const kept = blocks.filter((block) => (block.kind === 'text' ? !block.isBlank : block.isClosed));
+    return kept.map((block) => toPart(block, options)).filter((part) => part !== undefined && part.type !== 'tool_call');
+  }
+
+  return {
+    readEvent,
+    readBody,
+    finish,
+    partial,
+    get isFinished() {
+      return stopReason !== undefined;
+    },
+    get isEnded() {
+      return isEnded;
+    },
+    get progress() {
+      return progress;
+    },
+    get usage() {
+      return rawUsage === undefined ? undefined : readUsage(rawUsage);
+    },
+  };
+}
+
+/** Whether a block says or does something. */
+function isSubstance(block: ReplyBlock): boolean {
+  return block.kind === 'text' ? !block.isBlank : block.kind !== 'thinking';
+}

@@ -1,0 +1,102 @@
+/**
+ * Request: the body of a request, as text.
+ *
+ * What changes from step to step stands last, so that request n+1 begins with all of request n up to the end of its
+ * messages, cache marks aside: settings, tools, system prompt, messages, then what is only this request's. A field that
+ * the host gives itself takes the place of ours.
+ */
+import type { JsonObject, JsonValue } from '../../core/json.ts';
+import type { LLMRequest, ToolDefinition } from '../../core/llm.ts';
+import { createHistoryWriter } from '../shared/history-writer.ts';
+import { cleanText, isBlank } from '../shared/wire-text.ts';
+import { markBlock, planCacheMarks } from './cache-marks.ts';
+import { type MessageTools, toWireChoice, writeTools } from './message-tools.ts';
+import type { WireTarget } from './message-wire.ts';
+import { messagesHistory, type RenderedMessages } from './messages-history.ts';
+import type { AnthropicConfig } from './options.ts';
+import { toOutputSchema } from './output-schema.ts';
+
+/** A request's text. */
+export interface RequestText {
+  /** JSON text. */
+  readonly body: string;
+  /** The tool's own name for the one that it has on the wire. */
+  readonly toolName: (wireName: string) => string;
+}
+
+/** Writes the requests of one adapter. */
+export interface RequestWriter {
+  /**
+   * Writes a request; costs what is new in it.
+   *
+   * @throws {@link index.LLMError | LLMError} for a response schema that cannot be sent.
+   */
+  write(request: LLMRequest): RequestText;
+}
+
+/** Makes a writer. */
+export function createRequestWriter(config: AnthropicConfig, target: WireTarget): RequestWriter {
+  const { options, thinking } = config;
+  const { body = {}, serverTools = [], parallelTools = true, eagerInput = false } = options;
+  // Without its closing brace: fields follow.
+  const head = JSON.stringify(config.fixedFields).slice(0, -1);
+  const marks = planCacheMarks({ promptCache: options.promptCache ?? '5m', serverTools, body });
+  const history = createHistoryWriter(messagesHistory(target));
+  const writtenTools = new WeakMap<readonly ToolDefinition[], MessageTools>();
+
+  function toolsOf(tools: readonly ToolDefinition[]): MessageTools {
+    const known = writtenTools.get(tools);
+    if (known !== undefined) return known;
+    const written = writeTools(tools, { serverTools, eagerInput, mark: marks.tools });
+    writtenTools.set(tools, written);
+    return written;
+  }
+
+  function systemJson(systemPrompt: string): string {
+    if (isBlank(systemPrompt)) return '';
+    return `[${markBlock(JSON.stringify({ type: 'text', text: cleanText(systemPrompt) }), marks.system)}]`;
+  }
+
+  function tailFields(request: LLMRequest, { hasBareReply }: RenderedMessages, { json, names }: MessageTools): JsonObject {
+    const { toolChoice = 'auto', responseSchema } = request;
+    const hasTools = json !== '';
+    const maxTokens = Math.max(1, Math.min(request.maxOutputTokens ?? options.maxOutputTokens ?? Infinity, config.outputCeiling));
+    const fields = thinking.fieldsFor({ maxTokens, toolChoice: hasTools ? toolChoice : 'auto', hasBareReply });
+    return ownFields({
+      thinking: fields.thinking,
+      temperature: thinking.takesTemperature(fields) ? options.temperature : undefined,
+      tool_choice: hasTools ? toWireChoice(toolChoice, parallelTools, names) : undefined,
+      output_config: outputConfig(fields.effort, responseSchema),
+      max_tokens: maxTokens,
+    });
+  }
+
+  /** The fields that are there, and that the host does not give itself. */
+  function ownFields(fields: Readonly<Record<string, JsonValue | undefined>>): JsonObject {
+    const entries = Object.entries(fields).filter((entry): entry is [string, JsonValue] => entry[1] !== undefined && !Object.hasOwn(body, entry[0]));
+    return Object.fromEntries(entries);
+  }
+
+  function listField(name: string, json: string): string {
+    return json === '' || Object.hasOwn(body, name) ? '' : `,"${name}":${json}`;
+  }
+
+  return {
+    write(request) {
+      const tools = toolsOf(request.tools);
+      const { sink, tail } = history.write(request.messages);
+      const messages = sink.render(tail, marks.turns);
+      const last = JSON.stringify(tailFields(request, messages, tools)).slice(1);
+      const lists = listField('tools', tools.json) + listField('system', systemJson(request.systemPrompt)) + listField('messages', `[${messages.json}]`);
+      return { body: `${head}${lists}${last === '}' ? '' : ','}${last}`, toolName: tools.names.fromWire };
+    },
+  };
+}
+
+function outputConfig(effort: string | undefined, responseSchema: LLMRequest['responseSchema']): JsonObject | undefined {
+  if (effort === undefined && responseSchema === undefined) return undefined;
+  return {
+    ...(effort !== undefined && { effort }),
+    ...(responseSchema !== undefined && { format: { type: 'json_schema', schema: toOutputSchema(responseSchema) } }),
+  };
+}
