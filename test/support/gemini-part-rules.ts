@@ -31,7 +31,8 @@ export function checkGeminiPart(part: Wire, place: PartPlace, say: Say): void {
   for (const kind of kinds) if (SIDES[kind] !== undefined && SIDES[kind] !== place.role) say(`${kind} where it may not stand`);
   if (place.role !== 'model' && (thought !== undefined || signature !== undefined)) say('thinking that is not the model’s');
   if (thought !== undefined && typeof thought !== 'boolean') say('thought: no boolean');
-  if (signature !== undefined && !isBase64(signature)) say('thoughtSignature: no base64');
+  // Servers of protocol buffers take both alphabets, and Google's word for a missing signature is of the second.
+  if (signature !== undefined && !isBase64(typeof signature === 'string' ? signature.replaceAll('_', '/').replaceAll('-', '+') : signature)) say('thoughtSignature: no base64');
   if (part['text'] !== undefined) {
     if (typeof part['text'] !== 'string') say('text: no text');
     // An empty text may carry a signature.
