@@ -5,7 +5,7 @@
  * 2. A history that goes on from an earlier one starts with that one's text; only what is new is written.
  * 3. The id of a call depends on the calls before it, so a longer history never changes what an earlier one said.
  */
-import type { AssistantMessage, Message, ToolMessage, UserMessage } from '../../core/message.ts';
+import type { AssistantMessage, Message, ToolCallPart, ToolMessage, UserMessage } from '../../core/message.ts';
 import { chooseWireId, type IdRules } from './wire-ids.ts';
 
 /** How a protocol writes messages. */
@@ -16,8 +16,13 @@ export interface HistoryFormat<Written, Sink extends HistorySink<Written>> {
   user(message: UserMessage): Written | undefined;
   /** An assistant message; undefined for one with nothing to send. @param wireIds - The ids of its calls, in order. */
   assistant(message: AssistantMessage, wireIds: readonly string[]): Written | undefined;
-  /** A tool message. @param wireId - The id of its call. */
-  tool(message: ToolMessage, wireId: string): Written;
+  /**
+   * A tool message.
+   *
+   * @param wireId - The id of its call.
+   * @param call - Its call; undefined if the history does not hold it.
+   */
+  tool(message: ToolMessage, wireId: string, call: ToolCallPart | undefined): Written;
   /** Makes a place for a history. */
   createSink(): Sink;
 }
@@ -47,8 +52,13 @@ interface Progress<Sink> {
   readonly messages: Message[];
   readonly sink: Sink;
   readonly takenIds: Set<string>;
-  /** Wire ids by our ids. */
-  readonly wireIds: Map<string, string>;
+  /** Calls by our ids. */
+  readonly calls: Map<string, WrittenCall>;
+}
+
+interface WrittenCall {
+  readonly call: ToolCallPart;
+  readonly wireId: string;
 }
 
 interface CachedMessage<Written> {
@@ -81,10 +91,10 @@ export function createHistoryWriter<Written, Sink extends HistorySink<Written>>(
   }
 
   function start(): Progress<Sink> {
-    return { messages: [], sink: format.createSink(), takenIds: new Set(), wireIds: new Map() };
+    return { messages: [], sink: format.createSink(), takenIds: new Set(), calls: new Map() };
   }
 
-  function writeMessage(message: Message, { takenIds, wireIds }: Progress<Sink>): Written | undefined {
+  function writeMessage(message: Message, { takenIds, calls }: Progress<Sink>): Written | undefined {
     switch (message.role) {
       case 'user':
         return cached(message, '', () => format.user(message));
@@ -93,14 +103,14 @@ export function createHistoryWriter<Written, Sink extends HistorySink<Written>>(
         for (const part of message.content) {
           if (part.type !== 'tool_call') continue;
           const id = chooseWireId(part, takenIds, format.idRules);
-          wireIds.set(part.id, id);
+          calls.set(part.id, { call: part, wireId: id });
           ids.push(id);
         }
         return cached(message, ids.join(' '), () => format.assistant(message, ids));
       }
       case 'tool': {
-        const id = wireIds.get(message.toolCallId) ?? message.toolCallId;
-        return cached(message, id, () => format.tool(message, id));
+        const { call, wireId } = calls.get(message.toolCallId) ?? { call: undefined, wireId: message.toolCallId };
+        return cached(message, wireId, () => format.tool(message, wireId, call));
       }
     }
   }
