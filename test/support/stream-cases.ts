@@ -8,6 +8,7 @@ import path from 'node:path';
 import { isLLMError, type LLM, type LLMDelta, type LLMResponse, totalTokens, type Usage, userMessage } from 'turnloop';
 import { anthropic } from 'turnloop/providers/anthropic';
 import { openAIChat } from 'turnloop/providers/openai-chat';
+import { openAIResponses } from 'turnloop/providers/openai-responses';
 import { answer, type ReplayServer } from './replay-server.ts';
 
 export interface StreamCase {
@@ -82,6 +83,10 @@ const ADAPTERS: ReadonlyMap<string, (baseUrl: string, streamCase: StreamCase) =>
     'chat-completions',
     (baseUrl: string, { model, isStreamed }: StreamCase) => openAIChat({ model, baseUrl, apiKey: 'sk-stream-case-key', stream: isStreamed }),
   ],
+  [
+    'responses',
+    (baseUrl: string, { model, isStreamed }: StreamCase) => openAIResponses({ model, baseUrl, apiKey: 'sk-stream-case-key', stream: isStreamed }),
+  ],
   ['anthropic', (baseUrl: string, { model, isStreamed }: StreamCase) => anthropic({ model, baseUrl, apiKey: 'sk-stream-case-key', stream: isStreamed })],
 ]);
 
@@ -94,6 +99,7 @@ const BLOCK_TYPES: ReadonlyMap<string, string> = new Map([
   ['reasoning', 'thinking'],
   ['tool_use', 'tool_call'],
   ['function_call', 'tool_call'],
+  ['custom_tool_call', 'tool_call'],
 ]);
 
 /** Kinds as the cases name them, in our words. */

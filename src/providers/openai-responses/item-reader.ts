@@ -1,0 +1,299 @@
+/**
+ * Item reader: puts the items of one response together, and tells of each fragment that can go live.
+ *
+ * - An event is about the item with its `output_index`; without one, about that with its `item_id`, else about the
+ *   latest of its type. Ids alone would not do: Copilot gives one item another id in each event.
+ * - Items stand in the order in which they began; a call begins when its name is known.
+ */
+import { isRecord, type JsonObject, type JsonValue } from '../../core/json.ts';
+import type { LLMDelta } from '../../core/llm.ts';
+import { word } from '../shared/json-values.ts';
+import { type IdentifiedType, toItemId } from './item-ids.ts';
+import {
+  appendText,
+  indexOfPiece,
+  missingInput,
+  missingText,
+  openItem,
+  type PartialCall,
+  type PartialItem,
+  type PartialMessage,
+  recordsOf,
+  textAt,
+} from './output-items.ts';
+import { BETWEEN_SUMMARIES, type PartialReasoning } from './reasoning.ts';
+
+/** What a reader tells of. */
+export interface ItemReaderOptions {
+  /** The tool's own name for the one that it has on the wire. */
+  readonly toolName: (wireName: string) => string;
+  readonly onDelta: ((delta: LLMDelta) => void) | undefined;
+  /** The model said something. */
+  readonly onProgress: () => void;
+}
+
+/** An event of a stream, or what says as much. */
+export type WireEvent = Readonly<Record<string, unknown>>;
+
+/** Reads the items of one response. */
+export interface ItemReader {
+  /** The items, in order; calls without a name are not among them. */
+  readonly items: readonly PartialItem[];
+  /** Whether every item that began has ended. */
+  readonly isAllDone: boolean;
+  /** True if a call came without its tool's name. */
+  readonly hasNameless: boolean;
+  /** True if the model refused. */
+  readonly isRefused: boolean;
+  /** Opens the item of an event. */
+  open(event: WireEvent, wire: WireEvent): void;
+  /** Closes the item of an event, which holds all of it. */
+  close(event: WireEvent, wire: WireEvent): void;
+  /** Adds to a message, or fills in what is missing of it. */
+  addText(event: WireEvent, text: string, kind: TextKind): void;
+  addAnnotation(event: WireEvent, annotation: JsonValue): void;
+  /** Adds to reasoning: to its summary, or to the thinking itself. */
+  addThinking(event: WireEvent, text: string, kind: ThinkingKind): void;
+  /** Adds to a call's input. */
+  addInput(event: WireEvent, text: string, kind: InputKind): void;
+  /** Reads the whole list of items that stands at the end of a response. */
+  settle(output: unknown): void;
+}
+
+/** Whether a fragment adds to what came, or is all of it; and whether it is a refusal. */
+export interface TextKind {
+  readonly isWhole: boolean;
+  readonly isRefusal: boolean;
+}
+
+/** Whether a fragment adds to what came, or is all of it; and which of the two kinds of thinking it is. */
+export interface ThinkingKind {
+  readonly isWhole: boolean;
+  readonly isRaw: boolean;
+}
+
+/** Whether a fragment adds to what came, or is all of it; and of which type its call is. */
+export interface InputKind {
+  readonly isWhole: boolean;
+  readonly type: PartialCall['type'];
+}
+
+interface TextPiece {
+  readonly text: string;
+  readonly isRefusal: boolean;
+}
+
+interface ThinkingPiece {
+  readonly text: string;
+  readonly isRaw: boolean;
+}
+
+/** Makes a reader for one response. */
+export function createItemReader({ toolName, onDelta, onProgress }: ItemReaderOptions): ItemReader {
+  const items: PartialItem[] = [];
+  const begun: PartialItem[] = [];
+  const byIndex = new Map<number, PartialItem>();
+  const byId = new Map<string, PartialItem>();
+  let callCount = 0;
+  let isRefused = false;
+
+  /** The item of an event, of a type; one that has no index may be meant for the latest of its type. */
+  function find(event: WireEvent, type: string, id: unknown): PartialItem | undefined {
+    const { output_index: index } = event;
+    const known = typeof index === 'number' ? byIndex.get(index) : typeof id === 'string' ? byId.get(id) : undefined;
+    if (known?.type === type) return known;
+    return typeof index === 'number' ? undefined : begun.findLast((item) => item.type === type && !item.isDone);
+  }
+
+  function begin(event: WireEvent, type: string, id: unknown): PartialItem {
+    const item = openItem(type);
+    begun.push(item);
+    if (item.kind !== 'call') items.push(item);
+    if (typeof event['output_index'] === 'number') byIndex.set(event['output_index'], item);
+    if (typeof id === 'string') byId.set(id, item);
+    return item;
+  }
+
+  /** The item that a fragment belongs to; a stream that begins in the middle has not opened it. */
+  function itemOf(event: WireEvent, type: string): PartialItem {
+    const id = event['item_id'];
+    return find(event, type, id) ?? begin(event, type, id);
+  }
+
+  function close(item: PartialItem, wire: WireEvent, isFirst: boolean): void {
+    readHead(item, wire, isFirst);
+    switch (item.kind) {
+      case 'message':
+        readContent(item, wire['content']);
+        break;
+      case 'reasoning':
+        readReasoning(item, wire);
+        break;
+      case 'call':
+        if (item.callId === '') item.callId = word(wire['id']) ?? '';
+        appendInput(item, missingInput(item, wholeInput(wire)));
+        break;
+      case 'other':
+        onProgress();
+    }
+    item.isDone = true;
+  }
+
+  /** @param isFirst - Whether this is the first that the server says of it; an id that changes later is worth nothing. */
+  function readHead(item: PartialItem, wire: WireEvent, isFirst: boolean): void {
+    if (item.kind === 'other') {
+      // It came out of JSON.
+      item.data = wire as JsonObject;
+      return;
+    }
+    const id = toItemId(wire['id'], item.type satisfies IdentifiedType);
+    item.itemId = isFirst || id === item.itemId ? id : undefined;
+    if (item.kind === 'message') item.phase = word(wire['phase']) ?? item.phase;
+    else if (item.kind === 'call') readCallHead(item, wire);
+  }
+
+  function readCallHead(call: PartialCall, wire: WireEvent): void {
+    const { namespace, caller } = wire;
+    call.callId = word(wire['call_id']) ?? call.callId;
+    call.extra = {
+      ...call.extra,
+      ...(typeof namespace === 'string' && { namespace }),
+      // It came out of JSON.
+      ...(isRecord(caller) && { caller: caller as JsonObject }),
+    };
+    const name = word(wire['name']);
+    if (name === undefined || call.callIndex >= 0) return;
+    call.name = name;
+    call.callIndex = callCount;
+    callCount += 1;
+    items.push(call);
+    onProgress();
+    const providerId = call.callId === '' ? undefined : call.callId;
+    onDelta?.({ type: 'tool_call', callIndex: call.callIndex, name: toolName(name), providerId, inputText: call.inputText });
+  }
+
+  function readContent(message: PartialMessage, content: unknown): void {
+    const pieces = recordsOf(content).filter(({ text, refusal }) => typeof (text ?? refusal) === 'string');
+    for (const [place, { text, refusal, annotations }] of pieces.entries()) {
+      const index = indexOfPiece(message.texts, place);
+      fillText(message, index, { text: String(text ?? refusal), isRefusal: text === undefined });
+      // They came out of JSON.
+      if (Array.isArray(annotations) && annotations.length > 0) textAt(message, index).annotations = annotations as JsonValue[];
+    }
+  }
+
+  function readReasoning(reasoning: PartialReasoning, wire: WireEvent): void {
+    fillPieces(reasoning, wire['summary'], false);
+    fillPieces(reasoning, wire['content'], true);
+    reasoning.encrypted = word(wire['encrypted_content']) ?? reasoning.encrypted;
+  }
+
+  function fillPieces(reasoning: PartialReasoning, list: unknown, isRaw: boolean): void {
+    const came = isRaw ? reasoning.raw : reasoning.summaries;
+    for (const [place, { text }] of recordsOf(list).entries()) {
+      if (typeof text === 'string') fillThinking(reasoning, indexOfPiece(came, place), { text, isRaw });
+    }
+  }
+
+  function fillText(message: PartialMessage, index: number, { text, isRefusal }: TextPiece): void {
+    appendToMessage(message, index, { text: missingText(textAt(message, index).text, text), isRefusal });
+  }
+
+  function appendToMessage(message: PartialMessage, index: number, { text, isRefusal }: TextPiece): void {
+    isRefused ||= isRefusal;
+    if (text === '') return;
+    appendText(textAt(message, index), text);
+    onProgress();
+    onDelta?.({ type: 'text', text });
+  }
+
+  function fillThinking(reasoning: PartialReasoning, index: number, { text, isRaw }: ThinkingPiece): void {
+    const came = (isRaw ? reasoning.raw : reasoning.summaries).get(index) ?? '';
+    appendToReasoning(reasoning, index, { text: missingText(came, text), isRaw });
+  }
+
+  function appendToReasoning(reasoning: PartialReasoning, index: number, { text, isRaw }: ThinkingPiece): void {
+    if (text === '') return;
+    const pieces = isRaw ? reasoning.raw : reasoning.summaries;
+    const came = pieces.get(index);
+    const isNextSummary = !isRaw && came === undefined && pieces.size > 0;
+    pieces.set(index, (came ?? '') + text);
+    reasoning.shows ??= isRaw ? 'raw' : 'summary';
+    onProgress();
+    if (isRaw === (reasoning.shows === 'raw')) onDelta?.({ type: 'thinking', text: isNextSummary ? BETWEEN_SUMMARIES + text : text });
+  }
+
+  function appendInput(call: PartialCall, text: string): void {
+    if (text === '') return;
+    call.inputText += text;
+    onProgress();
+    if (call.callIndex >= 0) onDelta?.({ type: 'tool_call', callIndex: call.callIndex, inputText: text });
+  }
+
+  return {
+    items,
+    get isAllDone() {
+      return begun.every(({ isDone }) => isDone);
+    },
+    get hasNameless() {
+      return begun.some((item) => item.kind === 'call' && item.callIndex < 0);
+    },
+    get isRefused() {
+      return isRefused;
+    },
+    open(event, wire) {
+      const type = String(wire['type']);
+      readHead(begin(event, type, wire['id']), wire, true);
+    },
+    close(event, wire) {
+      const { id, type } = wire;
+      const known = find(event, String(type), id);
+      if (known?.isDone !== true) close(known ?? begin(event, String(type), id), wire, known === undefined);
+    },
+    addText(event, text, { isWhole, isRefusal }) {
+      const item = itemOf(event, 'message');
+      if (item.kind !== 'message' || item.isDone) return;
+      (isWhole ? fillText : appendToMessage)(item, indexOf(event['content_index']), { text, isRefusal });
+    },
+    addAnnotation(event, annotation) {
+      const item = itemOf(event, 'message');
+      if (item.kind === 'message' && !item.isDone) textAt(item, indexOf(event['content_index'])).annotations.push(annotation);
+    },
+    addThinking(event, text, { isWhole, isRaw }) {
+      const item = itemOf(event, 'reasoning');
+      if (item.kind !== 'reasoning' || item.isDone) return;
+      const index = indexOf(event[isRaw ? 'content_index' : 'summary_index']);
+      (isWhole ? fillThinking : appendToReasoning)(item, index, { text, isRaw });
+    },
+    addInput(event, text, { isWhole, type }) {
+      const item = itemOf(event, type);
+      if (item.kind !== 'call' || item.isDone) return;
+      appendInput(item, isWhole ? missingInput(item, text) : text);
+    },
+    settle(output) {
+      const isStreamed = begun.length > 0;
+      const types = new Set(begun.map(({ type }) => type));
+      for (const [at, wire] of recordsOf(output).entries()) {
+        const { id, type } = wire;
+        const known = (typeof id === 'string' ? byId.get(id) : undefined) ?? begun[at];
+        if (known !== undefined && known.type === type) {
+          if (!known.isDone) close(known, wire, false);
+        } else if (!isStreamed || !types.has(String(type))) {
+          close(begin({}, String(type), id), wire, true);
+        }
+        // What came in fragments under another id, or in another order, is not to come twice.
+      }
+    },
+  };
+}
+
+/** A call's input as its item has it; some servers send an object in the place of its text. */
+function wholeInput({ arguments: input, input: freeText }: WireEvent): string {
+  if (typeof input === 'string') return input;
+  if (typeof input === 'object' && input !== null) return JSON.stringify(input);
+  return typeof freeText === 'string' ? freeText : '';
+}
+
+function indexOf(value: unknown): number {
+  return typeof value === 'number' ? value : 0;
+}

@@ -1,0 +1,211 @@
+/**
+ * Reply reader: the events of a stream, or one whole body, to a reply.
+ *
+ * What this protocol's events must hold is insisted on; events that are not known are passed over. The response's last
+ * event is the end of the reply: without it a reply was cut off.
+ */
+import { LLMError } from '../../core/errors.ts';
+import { isRecord, type JsonValue } from '../../core/json.ts';
+import type { LLMResponse } from '../../core/llm.ts';
+import { NO_USAGE } from '../../core/usage.ts';
+import { isErrorBody } from '../shared/error-body.ts';
+import { word } from '../shared/json-values.ts';
+import type { ReplyOutlet, ReplyReader } from '../shared/reply-reader.ts';
+import { FRAGMENTS } from './fragments.ts';
+import { createItemReader, type WireEvent } from './item-reader.ts';
+import { isSubstance, type PartContext, toPartialParts, toReplyParts } from './output-items.ts';
+import { IGNORED_RESPONSE } from './refusals.ts';
+import { toStopReason } from './stop-reason.ts';
+import { readUsage } from './usage.ts';
+
+/** What a reader needs to know of its request. */
+export interface ReplyReaderOptions extends ReplyOutlet, PartContext {
+  /** The response that the request went on from; undefined for none. */
+  readonly previousResponseId: string | undefined;
+}
+
+/** Reads one reply of Responses. */
+export interface ResponseReader extends ReplyReader {
+  /** Whether the response is complete, and the server did not say that it keeps none. */
+  readonly isHeld: boolean;
+}
+
+/** Makes a reader for one reply. */
+export function createReplyReader(options: ReplyReaderOptions): ResponseReader {
+  const { provider, toolName, onDelta, toError, previousResponseId } = options;
+  let responseId: string | undefined;
+  let modelId: string | undefined;
+  /** Of a response that ended: `completed`, or another word that stands for an end. */
+  let status: string | undefined;
+  let incompleteReason: string | undefined;
+  let rawUsage: unknown;
+  let isStored = true;
+  let progress = 0;
+  const reader = createItemReader({
+    toolName,
+    onDelta,
+    onProgress: () => {
+      progress += 1;
+    },
+  });
+
+  function readEvent(event: unknown, name: string): void {
+    if (isErrorBody(event)) throw toError(event);
+    if (!isRecord(event)) return;
+    const type = word(event['type']) ?? name;
+    const fragment = FRAGMENTS.get(type);
+    if (fragment !== undefined) {
+      fragment.read(reader, event, textOf(event, fragment.field));
+      return;
+    }
+    switch (type) {
+      case 'response.output_text.annotation.added':
+        // It came out of JSON.
+        reader.addAnnotation(event, recordOf(event, 'annotation') as JsonValue);
+        return;
+      case 'response.output_item.added':
+        reader.open(event, itemOf(event));
+        return;
+      case 'response.output_item.done':
+        reader.close(event, itemOf(event));
+        return;
+      case 'response.created':
+      case 'response.queued':
+      case 'response.in_progress':
+        readHead(recordOf(event, 'response'));
+        return;
+      case 'response.completed':
+      case 'response.incomplete':
+      case 'response.failed':
+      case 'response.cancelled':
+        readEnd(recordOf(event, 'response'), type.slice('response.'.length));
+        return;
+      // Its text comes in events of their own. That a part begins is no sign of it.
+      case 'response.content_part.added':
+      case 'response.reasoning_summary_part.added':
+        return;
+      default:
+        // What a server's own tool is doing.
+        if (event['output_index'] !== undefined || event['item_id'] !== undefined) progress += 1;
+    }
+  }
+
+  function readBody(body: unknown): boolean {
+    if (isErrorBody(body)) throw toError(body);
+    if (!isRecord(body) || !(body['object'] === 'response' || Array.isArray(body['output']))) return false;
+    readEnd(body, 'completed');
+    return true;
+  }
+
+  /** What a response says of itself from its beginning. */
+  function readHead(response: WireEvent): void {
+    const { id, model, usage, store, previous_response_id: previous } = response;
+    responseId = word(id) ?? responseId;
+    modelId = word(model) ?? modelId;
+    if (isRecord(usage)) rawUsage = usage;
+    if (store === false) isStored = false;
+    if (previousResponseId !== undefined && previous === null) {
+      const message = `${provider} left out the response that the request went on from.`;
+      throw new LLMError({ kind: 'invalid_request', code: IGNORED_RESPONSE, message });
+    }
+  }
+
+  /** @param ending - How the response ended, if it does not say so itself. */
+  function readEnd(response: WireEvent, ending: string): void {
+    readHead(response);
+    const { error, incomplete_details: details, output } = response;
+    const ended = word(response['status']) ?? ending;
+    if (ended === 'failed' || isRecord(error)) {
+      throw toError({ error: isRecord(error) ? error : { code: 'server_error', message: 'the response failed, and it is not said why' } });
+    }
+    if (ended !== 'completed' && ended !== 'incomplete') throw unfinishedError(ended);
+    reader.settle(output);
+    progress += 1;
+    status = ended;
+    if (ended === 'incomplete') incompleteReason = (isRecord(details) ? word(details['reason']) : undefined) ?? ended;
+  }
+
+  function unfinishedError(ended: string): LLMError {
+    const isWaiting = ended === 'queued' || ended === 'in_progress';
+    const why = isWaiting ? 'it is made in the background, which needs `stream: true`' : `it was ${ended}`;
+    return new LLMError({
+      kind: isWaiting ? 'invalid_request' : 'server',
+      code: `response_${ended}`,
+      message: `${provider} did not finish the response: ${why}.`,
+    });
+  }
+
+  function malformed(type: unknown, what: string): LLMError {
+    const event = JSON.stringify(String(type).slice(0, 100));
+    return new LLMError({ kind: 'malformed_response', message: `${provider} sent an event ${event} ${what}.` });
+  }
+
+  function textOf(event: WireEvent, field: string): string {
+    const text = event[field];
+    if (typeof text !== 'string') throw malformed(event['type'], `without the text \`${field}\``);
+    return text;
+  }
+
+  function recordOf(event: WireEvent, field: string): WireEvent {
+    const record = event[field];
+    if (!isRecord(record)) throw malformed(event['type'], `without the object \`${field}\``);
+    return record;
+  }
+
+  function itemOf(event: WireEvent): WireEvent {
+    const item = recordOf(event, 'item');
+    if (word(item['type']) === undefined) throw malformed(event['type'], 'whose item has no type');
+    return item;
+  }
+
+  function finish(sawEnd: boolean): LLMResponse {
+    // An end mark of another protocol is an end if nothing is left open.
+    const isEnded = status !== undefined || (sawEnd && reader.items.length > 0 && reader.isAllDone);
+    if (!isEnded) {
+      const message = `${provider} ended its answer before the reply was complete.`;
+      throw new LLMError({ kind: 'network', code: 'stream_incomplete', message });
+    }
+    if (reader.hasNameless) {
+      const message = `${provider} sent a tool call without the tool's name.`;
+      throw new LLMError({ kind: 'malformed_response', code: 'nameless_call', message });
+    }
+    const hasCalls = reader.items.some(({ kind }) => kind === 'call');
+    const stopReason = toStopReason({ incompleteReason, hasCalls, isRefused: reader.isRefused });
+    const mayBeEmpty = stopReason === 'filtered' || stopReason === 'max_tokens';
+    if (!mayBeEmpty && !reader.items.some(isSubstance)) {
+      const message = `${provider} sent an empty reply (${incompleteReason ?? status ?? 'no status'}).`;
+      throw new LLMError({ kind: 'malformed_response', code: 'empty', message });
+    }
+    const rawStopReason = incompleteReason ?? status;
+    return {
+      content: toReplyParts(reader.items, options),
+      stopReason,
+      ...(rawStopReason !== undefined && { rawStopReason }),
+      usage: rawUsage === undefined ? NO_USAGE : readUsage(rawUsage),
+      ...(responseId !== undefined && { responseId }),
+      ...(modelId !== undefined && { modelId }),
+    };
+  }
+
+  return {
+    readEvent,
+    readBody,
+    finish,
+    get isFinished() {
+      return status !== undefined;
+    },
+    get isEnded() {
+      return status !== undefined;
+    },
+    get progress() {
+      return progress;
+    },
+    get isHeld() {
+      return status === 'completed' && isStored;
+    },
+    get usage() {
+      return rawUsage === undefined ? undefined : readUsage(rawUsage);
+    },
+    partial: () => toPartialParts(reader.items, options),
+  };
+}
