@@ -3,8 +3,9 @@ import type { BenchCase } from '../lib/bench-case.ts';
 import { concurrency } from './concurrency.ts';
 import { longTurn } from './long-turn.ts';
 import { loop } from './loop.ts';
+import { request } from './request.ts';
 import { scheduler } from './scheduler.ts';
 import { stream } from './stream.ts';
-import { wireOpenAIChat } from './wire-openai-chat.ts';
+import { wireCases } from './wire.ts';
 
-export const CASES: readonly BenchCase[] = [loop, stream, concurrency, scheduler, longTurn, wireOpenAIChat];
+export const CASES: readonly BenchCase[] = [loop, stream, concurrency, scheduler, longTurn, request, ...wireCases];

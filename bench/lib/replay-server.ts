@@ -1,19 +1,19 @@
 /**
- * Replay server: answers Chat Completions requests with ready bytes, in a process of its own, so that a measured process
+ * Replay server: answers requests of the wire cases with ready bytes, in a process of its own, so that a measured process
  * only reads. It listens on 127.0.0.1 and a free port, and ends with whoever started it.
  */
 import { fork } from 'node:child_process';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { chatStream, shortChatStream } from './chat-stream.ts';
 import { FINAL_TEXT } from './scenario.ts';
+import { WIRE_PROTOCOLS } from './wire-protocols.ts';
 
 /** The argument by which a process of this bundle becomes the server. */
 export const SERVER_ROLE = 'replay-server';
 
 /** A server that runs. */
 export interface RunningServer {
-  /** Without a slash at its end; the reply's name follows. */
+  /** Without a slash at its end; the names of the protocol and of the reply follow. */
   readonly url: string;
   stop(): void;
 }
@@ -34,18 +34,23 @@ export function startReplayServer(): Promise<RunningServer> {
 
 /** Is the server: tells its port to the parent, and serves until the parent is gone. */
 export function serveReplays(): void {
-  const bodies = { text: chatStream('text'), arguments: chatStream('arguments') };
-  const short = shortChatStream(FINAL_TEXT);
+  const replies = new Map(
+    WIRE_PROTOCOLS.map((protocol) => [
+      protocol.name,
+      { mark: protocol.resultMark, text: protocol.stream('text'), arguments: protocol.stream('arguments'), short: protocol.shortStream(FINAL_TEXT) },
+    ]),
+  );
   const server = createServer((request, response) => {
+    const [, name = '', reply] = request.url?.split('/') ?? [];
+    const ready = replies.get(name);
     let body = '';
     request.setEncoding('utf8');
     request.on('data', (text: string) => {
       body += text;
     });
     request.on('end', () => {
-      const whole = request.url?.startsWith('/text/') === true ? bodies.text : bodies.arguments;
-      response.writeHead(200, { 'content-type': 'text/event-stream' });
-      response.end(body.includes('"role":"tool"') ? short : whole);
+      response.writeHead(ready === undefined ? 404 : 200, { 'content-type': 'text/event-stream' });
+      response.end(body.includes(ready?.mark ?? '') ? ready?.short : reply === 'text' ? ready?.text : ready?.arguments);
     });
   });
   process.once('disconnect', () => process.exit(0));

@@ -1,7 +1,7 @@
 /**
- * wire-openai-chat: what the Chat Completions adapter costs beside reading its bytes.
+ * wire-…: what the adapter of a protocol costs beside reading its bytes.
  *
- * Measured: whole turns through `openAIChat` against a server in a process of its own on 127.0.0.1; processor time of the reader alone.
+ * Measured: whole turns through the adapter against a server in a process of its own on 127.0.0.1; processor time of the reader alone.
  * - `ms-text`: one step, 20,000 text deltas to a listener.
  * - `ms-arguments`: a tool call whose 193 KB of arguments come in 20,000 fragments, then the request with its result.
  *
@@ -10,14 +10,14 @@
  * protocol without these; out of reach, since it takes for granted what an adapter has to check: status, line ends of all
  * kinds, events over several lines, errors in the stream, time limits, abort.
  */
-import { openAIChat } from 'turnloop/providers/openai-chat';
 import { type AnyTool, ToolAccesses } from 'turnloop';
 import type { BenchCase, Measurement, Numbers } from '../lib/bench-case.ts';
-import { DELTAS, type ReplayedReply, WRITE_TOOL_NAME, writeArguments } from '../lib/chat-stream.ts';
 import { startReplayServer } from '../lib/replay-server.ts';
 import { FINAL_TEXT, PROMPT, TOOL_OUTPUT, tokensLength } from '../lib/scenario.ts';
 import { cpuMsPerRun, expectEqual } from '../lib/timing.ts';
 import { runToEnd } from '../lib/turnloop-turn.ts';
+import { WIRE_PROTOCOLS } from '../lib/wire-protocols.ts';
+import { DELTAS, type ReplayedReply, type WireProtocol, WRITE_TOOL_NAME, writeArguments } from '../lib/wire-reply.ts';
 
 const BUDGET = { warmMs: 500, measureMs: 500 };
 
@@ -27,10 +27,11 @@ interface Seen {
   readonly contentLength: number;
 }
 
-export const wireOpenAIChat: BenchCase = {
-  name: 'wire-openai-chat',
+/** One case for each protocol. */
+export const wireCases: readonly BenchCase[] = WIRE_PROTOCOLS.map((protocol) => ({
+  name: `wire-${protocol.name}`,
   repetitions: 3,
-  measurements: [measurementOf('turnloop', turnloopTurn), measurementOf('parse', parseTurn)],
+  measurements: [measurementOf('turnloop', protocol, turnloopTurn), measurementOf('parse', protocol, parseTurn)],
   figures: [
     {
       metric: 'ms-text',
@@ -45,9 +46,9 @@ export const wireOpenAIChat: BenchCase = {
       ratio: { metric: 'arguments-x-parse', to: ['parse', 'arguments'], label: 'bytes + JSON.parse' },
     },
   ],
-};
+}));
 
-async function turnloopTurn(baseUrl: string): Promise<Seen> {
+async function turnloopTurn(protocol: WireProtocol, baseUrl: string): Promise<Seen> {
   let textLength = 0;
   let contentLength = 0;
   const tool: AnyTool = {
@@ -64,7 +65,7 @@ async function turnloopTurn(baseUrl: string): Promise<Seen> {
       return TOOL_OUTPUT;
     },
   };
-  await runToEnd(openAIChat({ model: 'bench', baseUrl }), {
+  await runToEnd(protocol.connect(baseUrl), {
     tools: [tool],
     listener: (event) => {
       if (event.type === 'text.delta') textLength += event.text.length;
@@ -73,55 +74,47 @@ async function turnloopTurn(baseUrl: string): Promise<Seen> {
   return { textLength, contentLength };
 }
 
-interface ParsedChunk {
-  readonly choices: readonly {
-    readonly delta: {
-      readonly content?: string | null;
-      readonly tool_calls?: readonly { readonly id?: string; readonly function: { readonly arguments: string } }[];
-    };
-  }[];
-}
-
-async function parseTurn(baseUrl: string): Promise<Seen> {
-  const user = { role: 'user', content: PROMPT };
+async function parseTurn(protocol: WireProtocol, baseUrl: string): Promise<Seen> {
   let textLength = 0;
   const onText = (text: string): void => {
     textLength += text.length;
   };
-  const first = await parseReply(baseUrl, [user], onText);
+  const url = baseUrl + protocol.path;
+  const first = await parseReply(protocol, { url, body: protocol.firstBody(PROMPT), onText });
   if (first.id === undefined) return { textLength, contentLength: 0 };
   const json = first.fragments.join('');
   const { content } = JSON.parse(json) as { readonly content: string };
-  const calls = [{ id: first.id, type: 'function', function: { name: WRITE_TOOL_NAME, arguments: json } }];
-  const result = { role: 'tool', tool_call_id: first.id, content: TOOL_OUTPUT };
-  await parseReply(baseUrl, [user, { role: 'assistant', tool_calls: calls }, result], onText);
+  await parseReply(protocol, { url, body: protocol.secondBody(PROMPT, { id: first.id, json, output: TOOL_OUTPUT }), onText });
   return { textLength, contentLength: content.length };
 }
 
+interface ParsedRequest {
+  readonly url: string;
+  readonly body: object;
+  readonly onText: (text: string) => void;
+}
+
 async function parseReply(
-  baseUrl: string,
-  messages: readonly object[],
-  onText: (text: string) => void,
+  protocol: WireProtocol,
+  { url, body, onText }: ParsedRequest,
 ): Promise<{ readonly id: string | undefined; readonly fragments: readonly string[] }> {
-  const response = await fetch(`${baseUrl}/chat/completions`, { method: 'POST', body: JSON.stringify({ messages, stream: true }) });
+  const response = await fetch(url, { method: 'POST', body: JSON.stringify(body) });
   const decoder = new TextDecoder();
   const fragments: string[] = [];
   let id: string | undefined;
   const onData = (data: string): void => {
     if (data === '[DONE]') return;
-    const delta = (JSON.parse(data) as ParsedChunk).choices[0]?.delta;
-    if (typeof delta?.content === 'string') onText(delta.content);
-    for (const call of delta?.tool_calls ?? []) {
-      id ??= call.id;
-      fragments.push(call.function.arguments);
-    }
+    const read = protocol.read(JSON.parse(data));
+    if (read?.text !== undefined) onText(read.text);
+    id ??= read?.callId;
+    if (read?.fragment !== undefined) fragments.push(read.fragment);
   };
   let rest = '';
   for await (const chunk of response.body!) {
     const text = rest + decoder.decode(chunk, { stream: true });
     let start = 0;
     for (let end = text.indexOf('\n\n'); end !== -1; end = text.indexOf('\n\n', start)) {
-      onData(text.slice(start + 'data: '.length, end));
+      onData(text.slice(text.indexOf('data: ', start) + 'data: '.length, end));
       start = end + 2;
     }
     rest = text.slice(start);
@@ -129,7 +122,9 @@ async function parseReply(
   return { id, fragments };
 }
 
-function measurementOf(name: string, turn: (baseUrl: string) => Promise<Seen>): Measurement {
+type Turn = (protocol: WireProtocol, baseUrl: string) => Promise<Seen>;
+
+function measurementOf(name: string, protocol: WireProtocol, turn: Turn): Measurement {
   return {
     name,
     measure: async (): Promise<Numbers> => {
@@ -141,7 +136,7 @@ function measurementOf(name: string, turn: (baseUrl: string) => Promise<Seen>): 
       const server = await startReplayServer();
       const timeOf = (reply: ReplayedReply): Promise<number> =>
         cpuMsPerRun(async () => {
-          const seen = await turn(`${server.url}/${reply}`);
+          const seen = await turn(protocol, `${server.url}/${protocol.name}/${reply}`);
           expectEqual('characters of text', seen.textLength, expected[reply].textLength);
           expectEqual('characters of the file', seen.contentLength, expected[reply].contentLength);
         }, BUDGET);
