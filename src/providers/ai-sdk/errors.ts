@@ -46,6 +46,9 @@ const KINDS: ReadonlyMap<unknown, LLMErrorKind> = new Map<unknown, LLMErrorKind>
 const UNSUPPORTED = 'AI_UnsupportedFunctionalityError';
 const ABOUT_MEDIA = /\b(?:media|file|image|audio|video|pdf)\b/i;
 
+/** Some providers' packages see for themselves that a stream was cut. */
+const CUT = /stream ended (?:without|before)/i;
+
 /** Codes of sockets and the like, on whatever runtime; `ERR_…` are mistakes of the program. */
 const NETWORK_CODE = /^(?:E(?!RR_)[A-Z]{3,}|UND_ERR_\w+|Connection\w+|FailedToOpenSocket)$/;
 const NETWORK_WORDS = /^(?:terminated|fetch failed|failed to fetch|load failed|network ?error|socket hang up|other side closed|cannot connect to api)/i;
@@ -148,8 +151,12 @@ function errorOfAnswer(call: Thrown, context: ErrorContext): LLMError {
 
 /** An error of the SDK itself; its message may quote the whole of an answer. */
 function ownError(thrown: Thrown, kind: LLMErrorKind, context: ErrorContext): LLMError {
-  const isMedia = thrown['name'] === UNSUPPORTED && ABOUT_MEDIA.test(messageOf(thrown));
-  const message = `${context.provider}: ${said(messageOf(thrown), context)}`;
+  // A piece of a stream that the SDK did not expect may well be the server's error.
+  if (isErrorBody(thrown['value'])) return errorFromBody(thrown['value'], context, { headers: new Headers() });
+  const text = messageOf(thrown);
+  const message = `${context.provider}: ${said(text, context)}`;
+  if (CUT.test(text)) return new LLMError({ kind: 'network', code: 'stream_incomplete', message });
+  const isMedia = thrown['name'] === UNSUPPORTED && ABOUT_MEDIA.test(text);
   return new LLMError({ kind: isMedia ? 'media_rejected' : kind, message });
 }
 

@@ -34,6 +34,9 @@ const RAW: ReadonlyMap<string, StepStopReason> = new Map<string, StepStopReason>
   ['compaction', 'paused'],
   ['refusal', 'filtered'],
   ['model_context_window_exceeded', 'max_tokens'],
+  // Open models' servers, which the SDK does not know.
+  ['eos', 'end_turn'],
+  ['eos_token', 'end_turn'],
 ]);
 
 /** Our word. */

@@ -4,17 +4,19 @@
  * Unknown parts are passed over, an error part is thrown, and what follows the finish part does not count. Nothing here
  * waits, and work per part does not grow with the reply.
  */
-import { LLMError, type PartialReplyPart } from '../../core/errors.ts';
+import type { LLMError, PartialReplyPart } from '../../core/errors.ts';
 import { isRecord } from '../../core/json.ts';
-import type { LLMDelta, LLMResponse, ReplyPart } from '../../core/llm.ts';
-import type { MediaPart, ProviderPart, TextPart, ThinkingPart } from '../../core/message.ts';
+import type { LLMDelta, LLMResponse } from '../../core/llm.ts';
+import type { MediaPart } from '../../core/message.ts';
 import { NO_USAGE, type Usage } from '../../core/usage.ts';
 import { word } from '../shared/json-values.ts';
 import { isBlank } from '../shared/wire-text.ts';
 import { readFile } from './file-parts.ts';
 import { type FinishReason, isCut, readFinishReason, toStopReason } from './finish-reason.ts';
-import { MEDIA_DATA, mergeMetadata, type Metadata, thinkingSeals, toProviderData, toProviderPart } from './provider-data.ts';
-import { createToolCallReader, type PartialCall } from './tool-call-reader.ts';
+import { mergeMetadata } from './provider-data.ts';
+import { approvalError, callError, emptyError, failedError, incompleteError, noContentError } from './reply-errors.ts';
+import { isSubstance, type PartialText, type ReplyItem, type ReplySource, toPartialParts, toReplyParts } from './reply-items.ts';
+import { createToolCallReader } from './tool-call-reader.ts';
 import { readUsage } from './usage.ts';
 
 /** What a reader needs to know of its request, and where its findings go. */
@@ -53,23 +55,10 @@ export interface ReplyReader {
   readonly usage: Usage | undefined;
 }
 
-interface PartialText {
-  readonly type: 'text' | 'thinking';
-  text: string;
-  /** Kept up to date, since looking at the whole of a text in pieces means to join them. */
-  isBlank: boolean;
-  isOver: boolean;
-  metadata: Metadata | undefined;
-}
-
-interface ReadMedia {
-  readonly type: 'media';
-  readonly part: MediaPart;
-  readonly metadata: Metadata | undefined;
-}
-
-type Item = PartialText | PartialCall | ReadMedia | { readonly type: 'provider'; readonly block: Part };
 type Part = Readonly<Record<string, unknown>>;
+
+/** A custom part that is none of the reply: it tells early what the metadata and the finish tell anyway. */
+const MESSAGE_START = 'anthropic.message_start';
 
 /** Texts of a whole result. */
 const KINDS: ReadonlyMap<unknown, PartialText['type']> = new Map<unknown, PartialText['type']>([
@@ -79,8 +68,8 @@ const KINDS: ReadonlyMap<unknown, PartialText['type']> = new Map<unknown, Partia
 
 /** Makes a reader for one reply. */
 export function createReplyReader(options: ReplyReaderOptions): ReplyReader {
-  const { provider, sdkProvider, model, onDelta, toError } = options;
-  const items: Item[] = [];
+  const { provider, sdkProvider, onDelta, toError } = options;
+  const items: ReplyItem[] = [];
   /** What is open, by its id. */
   const open = { text: new Map<unknown, PartialText>(), thinking: new Map<unknown, PartialText>() };
   let finishReason: FinishReason | undefined;
@@ -122,8 +111,9 @@ export function createReplyReader(options: ReplyReaderOptions): ReplyReader {
         // A preliminary one is followed by another in its place.
         return part['preliminary'] === true ? undefined : addBlock(part);
       case 'source':
-      case 'custom':
         return addBlock(part);
+      case 'custom':
+        return part['kind'] === MESSAGE_START ? undefined : addBlock(part);
       case 'tool-approval-request':
         throw approvalError(provider);
       case 'stream-start':
@@ -138,10 +128,7 @@ export function createReplyReader(options: ReplyReaderOptions): ReplyReader {
   }
 
   function readResult(result: unknown): void {
-    if (!isRecord(result) || !Array.isArray(result['content'])) {
-      const message = `${provider} gave a result that has no content; is it a language model of the AI SDK?`;
-      throw new LLMError({ kind: 'malformed_response', message });
-    }
+    if (!isRecord(result) || !Array.isArray(result['content'])) throw noContentError(provider);
     readWarnings(result['warnings']);
     if (isRecord(result['response'])) readMetadata(result['response']);
     for (const [id, part] of (result['content'] as readonly unknown[]).entries()) {
@@ -214,10 +201,13 @@ export function createReplyReader(options: ReplyReaderOptions): ReplyReader {
     if (finishReason.unified === 'error') throw failedError(provider, finishReason);
     const stopReason = toStopReason(finishReason, items.some(({ type }) => type === 'call'));
     const isCutShort = stopReason === 'filtered' || stopReason === 'max_tokens';
-    for (const item of items) if (item.type === 'call') assertCall(item, isCutShort, provider);
+    for (const item of items) {
+      const error = item.type === 'call' ? callError(provider, item, isCutShort) : undefined;
+      if (error !== undefined) throw error;
+    }
     if (!isCutShort && !items.some(isSubstance)) throw emptyError(provider, finishReason);
     return {
-      content: items.flatMap(toReplyParts),
+      content: items.flatMap((item) => toReplyParts(item, source())),
       stopReason,
       rawStopReason: finishReason.raw ?? finishReason.unified,
       usage: usage ?? NO_USAGE,
@@ -226,61 +216,15 @@ export function createReplyReader(options: ReplyReaderOptions): ReplyReader {
     };
   }
 
-  /** Text as far as it came, thinking that was over, whole media and blocks; no calls. */
-  function partial(): readonly PartialReplyPart[] {
-    return items.flatMap((item): readonly PartialReplyPart[] => {
-      if (item.type === 'call' || (item.type === 'thinking' && !item.isOver)) return [];
-      return item.type === 'text' ? (item.isBlank ? [] : [{ type: 'text', text: item.text }]) : toKeptParts(item);
-    });
-  }
-
-  function toReplyParts(item: Item): readonly ReplyPart[] {
-    if (item.type !== 'call') return toKeptParts(item);
-    const { id, name, inputText, metadata } = item;
-    return [
-      {
-        type: 'tool_call',
-        name: options.toolName(name),
-        inputText,
-        ...(id !== '' && { providerId: id }),
-        ...(metadata !== undefined && { providerData: toProviderData(metadata, model) }),
-      },
-    ];
-  }
-
-  function toKeptParts(item: Exclude<Item, PartialCall>): readonly (TextPart | ThinkingPart | MediaPart | ProviderPart)[] {
-    switch (item.type) {
-      case 'text': {
-        const { text, metadata } = item;
-        if (metadata === undefined) return text === '' ? [] : [{ type: 'text', text }];
-        return [{ type: 'text', text, providerData: toProviderData(metadata, model) }];
-      }
-      case 'thinking': {
-        const { text, metadata } = item;
-        if (text === '' && metadata === undefined) return [];
-        return [{ type: 'thinking', text, ...thinkingSeals(metadata), providerData: toProviderData(metadata, model) }];
-      }
-      case 'media': {
-        const { part, metadata } = item;
-        // Without it nothing says that media of an answer under another name is this model's.
-        const needsData = metadata !== undefined || (modelId !== undefined && modelId !== model);
-        return needsData ? [part, ...blockPart({ type: MEDIA_DATA, providerMetadata: metadata })] : [part];
-      }
-      case 'provider':
-        return blockPart(item.block);
-    }
-  }
-
-  function blockPart(block: Part): readonly ProviderPart[] {
-    const part = toProviderPart(block, { provider, model });
-    return part === undefined ? [] : [part];
+  function source(): ReplySource {
+    return { ...options, answeredAs: modelId };
   }
 
   return {
     readPart,
     readResult,
     finish,
-    partial,
+    partial: () => items.flatMap((item) => toPartialParts(item, source())),
     get isFinished() {
       return finishReason !== undefined;
     },
@@ -300,39 +244,4 @@ function mergeInto(item: PartialText, { providerMetadata }: Part): void {
 function toTaggedData(media: MediaPart | undefined): object | undefined {
   if (media === undefined) return undefined;
   return media.url === undefined ? { type: 'data', data: media.data } : { type: 'url', url: media.url };
-}
-
-function isSubstance(item: Item): boolean {
-  if (item.type === 'text') return !item.isBlank;
-  return item.type !== 'thinking' && (item.type !== 'provider' || item.block['type'] !== 'source');
-}
-
-function assertCall({ name, isWhole }: PartialCall, isCutShort: boolean, provider: string): void {
-  const fault = name === '' ? 'nameless_call' : !isWhole && !isCutShort ? 'unfinished_call' : undefined;
-  if (fault === undefined) return;
-  const what = fault === 'nameless_call' ? "a tool call without the tool's name" : 'the beginning of a tool call, but not the call';
-  throw new LLMError({ kind: 'malformed_response', code: fault, message: `${provider} sent ${what}.` });
-}
-
-function incompleteError(provider: string, reason: FinishReason | undefined): LLMError {
-  const how = reason === undefined ? 'before the reply was complete' : 'without a finish reason, so the reply may be incomplete';
-  return new LLMError({ kind: 'network', code: 'stream_incomplete', message: `${provider} ended its answer ${how}.` });
-}
-
-/** Google's word for a call that it could not read itself. */
-const MALFORMED_CALL = 'MALFORMED_FUNCTION_CALL';
-
-function failedError(provider: string, { raw = 'error' }: FinishReason): LLMError {
-  const kind = raw === MALFORMED_CALL ? 'malformed_response' : 'server';
-  return new LLMError({ kind, code: raw, message: `${provider} ended the reply with "${raw}".` });
-}
-
-function emptyError(provider: string, { raw, unified }: FinishReason): LLMError {
-  const message = `${provider} sent an empty reply (finish reason: ${raw ?? unified}).`;
-  return new LLMError({ kind: 'malformed_response', code: 'empty', message });
-}
-
-function approvalError(provider: string): LLMError {
-  const message = `${provider} asks for the approval of a tool that it runs itself, which nobody is asked for here; set the tool up so that it needs none.`;
-  return new LLMError({ kind: 'invalid_request', code: 'approval_required', message });
 }
