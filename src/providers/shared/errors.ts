@@ -185,7 +185,7 @@ function hintFor(kind: LLMErrorKind, text: string, { hasKey }: ErrorContext): st
   if (kind === 'auth') return hasKey === false ? ' (no `apiKey` was given)' : ' (is `apiKey` right?)';
   if (kind === 'permission') return ' (may this `apiKey` use this `model`?)';
   if (kind === 'not_found') return ' (are `model` and `baseUrl` right?)';
-  const isAboutEffort = kind === 'invalid_request' && /reasoning[_ .]effort|thinking[_ ]effort|effort level/i.test(text);
+  const isAboutEffort = kind === 'invalid_request' && /reasoning[_ .]effort|thinking[_ ](?:effort|level)|effort level/i.test(text);
   return isAboutEffort ? ' (the `thinkingEffort` option sets this)' : '';
 }
 
