@@ -264,4 +264,45 @@ describe('words and shapes', () => {
 
     expect(error).toMatchObject({ kind: 'rate_limit', status: 429 });
   });
+
+  const inStream = (error: unknown): LLMError => errorFromBody({ error }, context, { headers: new Headers() });
+
+  it.each([
+    ['{"error":{"code":429,"message":"slow down"}}', { kind: 'rate_limit', status: 429 }, 'slow down'],
+    ['{"error":{"code":"context_length_exceeded","message":"too much"}}', { kind: 'context_overflow' }, 'too much'],
+    ['{"error":{"type":"overloaded_error","message":"Overloaded"}}', { kind: 'overloaded' }, 'Overloaded'],
+    ['{"detail":"prompt is too long"}', { kind: 'context_overflow' }, 'prompt is too long'],
+  ])('OR6: an error that a gateway quotes as JSON is read: %s', (message, expected, said_) => {
+    for (const code of ['server_error', 500, undefined]) {
+      const error = inStream({ code, message });
+
+      expect(error).toMatchObject(code === 500 ? { kind: expected.kind } : expected);
+      expect(error.message).toMatch(new RegExp(`: ${said_}$`));
+    }
+  });
+
+  it.each([
+    ['Error code: 429 - try later', 'rate_limit', 429],
+    ['upstream failed with status 503', 'overloaded', 503],
+    ['HTTP/1.1 502 from upstream', 'server', 502],
+    ['HTTP 404 while the image was fetched', 'server', undefined],
+    ['{"error": not JSON, status 529', 'overloaded', 529],
+    ['{"hint":"nothing"}', 'server', undefined],
+  ] as const)('OR6: a status within a text counts if nothing else names one: %s', (message, kind, status) => {
+    expect(inStream({ message })).toMatchObject({ kind, status });
+  });
+
+  it('OR6: the words of a response that failed', () => {
+    const kinds = ['invalid_prompt', 'bio_policy', 'image_too_large', 'failed_to_download_image', 'vector_store_timeout', 'server_error', 'rate_limit_exceeded'];
+
+    expect(kinds.map((code) => inStream({ code, message: 'x' }).kind)).toStrictEqual([
+      'invalid_request',
+      'content_filter',
+      'request_too_large',
+      'media_rejected',
+      'timeout',
+      'server',
+      'rate_limit',
+    ]);
+  });
 });

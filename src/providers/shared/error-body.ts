@@ -2,9 +2,11 @@
  * Error body: what a server says about a failure, found in the many shapes that servers give it.
  *
  * Shapes seen: `{error: {message, type, code}}`, `{error: "text"}`, `{message, type, code}`, `{detail: …}`,
- * `{errors: […]}`, an array of one of these, an error within an error, and plain text or HTML.
+ * `{errors: […]}`, an array of one of these, an error within an error, the JSON of one in the message of another
+ * (gateways), and plain text or HTML.
  */
 import { isRecord } from '../../core/json.ts';
+import { parseJson } from './json-values.ts';
 import { parseDuration } from './retry-after.ts';
 
 /** What a server said about a failure; empty texts where it said nothing. */
@@ -51,6 +53,35 @@ export function parseErrorText(text: string, redact: (text: string) => string): 
 
 /** Reads a parsed error answer. */
 export function readErrorBody(value: unknown): ErrorBody {
+  const body = readOuterBody(value);
+  const { message, code, type, text } = body;
+  const quoted = quotedError(message);
+  const status = quoted?.status ?? body.status ?? statusInText(message);
+  if (quoted === undefined || quoted.message === '') return { ...body, status };
+  return {
+    message: quoted.message,
+    code: code || quoted.code,
+    type: type || quoted.type,
+    status,
+    retryAfterMs: body.retryAfterMs ?? quoted.retryAfterMs,
+    text: `${quoted.text}\n${text}`.slice(0, MAX_TEXT_LENGTH),
+  };
+}
+
+/** What a gateway quotes of the server behind it, in the place of a message of its own. */
+function quotedError(message: string): ErrorBody | undefined {
+  if (!message.startsWith('{') || message.length > MAX_TEXT_LENGTH) return undefined;
+  const value = parseJson(message);
+  return isRecord(value) ? readOuterBody(value) : undefined;
+}
+
+/** "Error code: 429 - …", "upstream status 503": only of failures that pass, since any other number may be about anything. */
+function statusInText(message: string): number | undefined {
+  const status = /\b(?:error code|status(?: code)?|http(?:\/[\d.]+)?)\W{0,3}(429|5\d\d)\b/i.exec(message)?.[1];
+  return status === undefined ? undefined : Number(status);
+}
+
+function readOuterBody(value: unknown): ErrorBody {
   const outer = unwrap(value);
   const inner = isRecord(outer['error']) ? unwrap(outer['error']) : outer;
   const message =

@@ -80,6 +80,20 @@ export const CODE_KINDS: ReadonlyMap<string, LLMErrorKind> = new Map<string, LLM
   ['invalid_image_format', 'media_rejected'],
   ['image_parse_error', 'media_rejected'],
   ['invalid_image_url', 'media_rejected'],
+  // OpenAI Responses, in a response that failed
+  ['invalid_image', 'media_rejected'],
+  ['invalid_base64_image', 'media_rejected'],
+  ['invalid_image_mode', 'media_rejected'],
+  ['unsupported_image_media_type', 'media_rejected'],
+  ['empty_image_file', 'media_rejected'],
+  ['failed_to_download_image', 'media_rejected'],
+  ['image_file_not_found', 'media_rejected'],
+  ['image_too_small', 'media_rejected'],
+  ['image_too_large', 'request_too_large'],
+  ['image_file_too_large', 'request_too_large'],
+  ['image_content_policy_violation', 'content_filter'],
+  ['bio_policy', 'content_filter'],
+  ['vector_store_timeout', 'timeout'],
 ]);
 
 /** Words that only say something where no status does: errors inside a stream. */
@@ -87,6 +101,9 @@ export const STREAM_CODE_KINDS: ReadonlyMap<string, LLMErrorKind> = new Map<stri
   ['invalid_request_error', 'invalid_request'],
   ['BadRequestError', 'invalid_request'],
   ['tool_use_failed', 'invalid_request'],
+  ['invalid_prompt', 'invalid_request'],
+  ['data_residency_mismatch', 'invalid_request'],
+  ['unsupported_parameter', 'invalid_request'],
   ['INVALID_ARGUMENT', 'invalid_request'],
   ['FAILED_PRECONDITION', 'invalid_request'],
   ['NOT_FOUND', 'not_found'],
