@@ -169,7 +169,7 @@ describe('refuses in the rest of the body', () => {
     ['output_config that is no object', { output_config: 1 }, /output_config: no object/],
     ['an unknown effort', { output_config: { effort: 'huge' } }, /unknown effort/],
     ['a format without a schema', { output_config: { format: { type: 'json_object' } } }, /format without a schema/],
-    ['a format with an open object', { output_config: { format: { type: 'json_schema', schema: { type: 'object', properties: { a: { type: ['object', 'null'] } } } } } }, /open though/],
+    ['a format with an open object', { output_config: { format: { type: 'json_schema', schema: { type: 'object', properties: { a: { type: ['object', 'null'] } }, additionalProperties: false } } } }, /open though/],
     ['five cache marks', { cache_control: MARK, system: [1, 2, 3, 4].map(() => ({ type: 'text', text: 's', cache_control: MARK })) }, /5 marks/],
     ['five cache marks, one of them within a result', { tools: [1, 2, 3, 4].map((n) => ({ ...TOOL, name: `f${n}`, cache_control: MARK })), messages: [USER, CALLS, user({ ...RESULT, content: [{ type: 'text', text: 'x', cache_control: MARK }] })] }, /5 marks/],
     ['an unknown mark', { cache_control: { type: 'persistent' } }, /cache_control: unknown type/],

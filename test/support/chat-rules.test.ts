@@ -29,6 +29,8 @@ it.each([
   ['content that is nothing', [{ role: 'user', content: [] }], /neither text nor parts/],
   ['an empty result', [USER, CALLS, { ...RESULT, content: '' }], /without text/],
   ['an assistant with nothing', [USER, { role: 'assistant', content: null }], /neither content nor calls/],
+  ['an unknown role', [USER, { role: 'function', content: 'x' }], /unknown role/],
+  ['a call of another type', [USER, { ...CALLS, tool_calls: [{ ...CALL, type: 'custom' }] }, RESULT], /call of unknown type/],
   ['an empty list of calls', [USER, { role: 'assistant', content: 'x', tool_calls: [] }], /empty list/],
   ['a first message of the assistant', [{ role: 'assistant', content: 'x' }], /first message/],
   ['a late system prompt', [USER, { role: 'system', content: 's' }], /system is not first/],

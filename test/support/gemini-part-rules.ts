@@ -74,7 +74,7 @@ function checkCall(call: unknown, say: Say): void {
     return;
   }
   checkFields(call, 'name | args id', say);
-  if (typeof call['name'] !== 'string' || !LEGAL_NAME.test(call['name'])) say(`an illegal name: ${JSON.stringify(call['name'])}`);
+  if (typeof call['name'] !== 'string' || !LEGAL_NAME.test(call['name'])) say(`a call’s illegal name: ${JSON.stringify(call['name'])}`);
   if (call['args'] !== undefined && !isObject(call['args'])) say('args that are no object');
 }
 
@@ -84,7 +84,7 @@ function checkResponse(response: unknown, { generation }: PartPlace, say: Say): 
     return;
   }
   checkFields(response, 'name response | id parts scheduling willContinue', say);
-  if (typeof response['name'] !== 'string' || !LEGAL_NAME.test(response['name'])) say(`an illegal name: ${JSON.stringify(response['name'])}`);
+  if (typeof response['name'] !== 'string' || !LEGAL_NAME.test(response['name'])) say(`a response’s illegal name: ${JSON.stringify(response['name'])}`);
   if (!isObject(response['response'])) say('a response that is no object');
   if (response['parts'] === undefined) return;
   if (generation < 3) say('a response with media');

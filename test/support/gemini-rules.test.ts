@@ -94,7 +94,7 @@ describe('refuses in the contents', () => {
     ['responses in another order', [USER, model(CALL, { functionCall: { name: 'g' } }), user({ functionResponse: { name: 'g', response: {} } }, RESPONSE)], /response 0 is named "g"/],
     ['a response with another id', [USER, CALLS, user({ functionResponse: { name: 'f', id: 'x', response: {} } })], /another id/],
     ['responses behind text', [USER, CALLS, user({ text: 'x' }, RESPONSE)], /do not come first/],
-    ['an illegal name of a call', [USER, model({ functionCall: { name: '1' } }), user({ functionResponse: { name: '1', response: {} } })], /illegal name/],
+    ['an illegal name of a call and its response', [USER, model({ functionCall: { name: '1' } }), user({ functionResponse: { name: '1', response: {} } })], /call’s illegal name[^]*response’s illegal name/],
     ['a call that is no object', [USER, model({ functionCall: 'f' })], /functionCall: no object/],
     ['args that are no object', [USER, model({ functionCall: { name: 'f', args: '{}' } }), ANSWER], /args that are no object/],
     ['a field of a call that is not known', [USER, model({ functionCall: { name: 'f', arguments: {} } }), ANSWER], /unknown field arguments/],

@@ -113,7 +113,7 @@ describe('refuses in the input', () => {
 
 describe('refuses in the rest of the body', () => {
   it.each<[string, Record<string, unknown>, RegExp]>([
-    ['no model', { model: undefined }, /model: missing/],
+    ['a blank model', { model: '' }, /model: missing/],
     ['an unknown field', { max_tokens: 1 }, /unknown field max_tokens/],
     ['blank input', { input: '' }, /input: blank/],
     ['input that is no list', { input: {} }, /input: not a list/],
