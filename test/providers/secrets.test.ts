@@ -118,11 +118,10 @@ describe('BR-049: an error holds no secret', () => {
     ['users', 'http://'.repeat(8000)],
     ['colons', `${':'.repeat(60_000)}\nx`],
   ])('without taking long over texts made of %s', async (_name, text) => {
-    const startedAt = performance.now();
-    await errorOf(chatOn(fakeServer({ status: 500, body: JSON.stringify({ error: { message: text } }) }), OPTIONS).chat(request()));
-    await errorOf(chatOn(fakeServer({ body: text }), OPTIONS).chat(request()));
+    const answers = [{ status: 500, body: JSON.stringify({ error: { message: text } }) }, { body: text }];
 
-    expect(performance.now() - startedAt).toBeLessThan(1000);
+    // A pattern that looks back over the text at each of its characters would outlast the runner's time limit.
+    for (const answer of answers) expect(await errorOf(chatOn(fakeServer(answer), OPTIONS).chat(request()))).toBeInstanceOf(LLMError);
   });
 
   it('but still says what the server said', async () => {

@@ -62,7 +62,7 @@ export function createHttpLLM(config: ProviderConfig, protocol: HttpProtocol): L
       provider,
       redact: redactor.redact,
       patterns: options.errorPatterns ?? [],
-      hasKey: options.apiKey !== undefined || options.headers !== undefined,
+      hasKey: options.apiKey !== undefined || Object.keys(options.headers ?? {}).length > 0,
     };
     let reply: ReplyReader | undefined;
     try {
