@@ -188,7 +188,7 @@ describe.each(ADAPTERS.map((adapter) => [adapter.name, adapter] as const))('%s',
 
       expect(result.error).toBeInstanceOf(LLMError);
       for (const value of [result.error, result, events, transcript.events, llm]) {
-        const views = [String(value), JSON.stringify(value), inspect(value, { depth: 12, showHidden: true }), value instanceof Error ? value.stack : ''];
+        const views = [value instanceof Error ? String(value) : '', JSON.stringify(value), inspect(value, { depth: 12, showHidden: true }), value instanceof Error ? value.stack : ''];
 
         expect(views.join('\n')).not.toContain('SECRET123');
       }
