@@ -94,11 +94,14 @@ function createWriter(root: JsonSchema): (schema: JsonObject, at: Position) => J
     return union(own, [type, ...others].map((name) => write({ ...each, type: name ?? 'null' }, at)), types.includes('null'));
   }
 
+  function isCut(reference: string, at: Position): boolean {
+    return at.outline !== undefined || schemas > MAX_SCHEMAS || at.opened.filter((name) => name === reference).length >= MAX_OPENINGS;
+  }
+
   function writeReference(reference: string, use: JsonObject, at: Position): JsonObject {
     const definition = definitionOf(reference);
     if (definition === undefined) return write(use, at);
-    const isCut = at.outline !== undefined || schemas > MAX_SCHEMAS || at.opened.filter((name) => name === reference).length >= MAX_OPENINGS;
-    if (!isCut) return write(both(definition, use), { opened: [...at.opened, reference] });
+    if (!isCut(reference, at)) return write(both(definition, use), { opened: [...at.opened, reference] });
     const { outline = [] } = at;
     if (outline.includes(reference)) return { type: 'OBJECT' };
     return write(both(definition, use), { ...at, outline: [...outline, reference] });
@@ -107,13 +110,18 @@ function createWriter(root: JsonSchema): (schema: JsonObject, at: Position) => J
   function writeObject(schema: JsonObject, at: Position): JsonObject {
     const head = headOf(schema, 'object');
     if (at.outline !== undefined) return head;
-    const { properties, required } = shapeOf(schema, definitionOf);
+    const opened = [...at.opened];
+    const { properties, required } = shapeOf(schema, (reference) => {
+      if (isCut(reference, at)) return undefined;
+      opened.push(reference);
+      return definitionOf(reference);
+    });
     // What nothing fits may not be there.
     const possible = [...properties].filter(([, property]) => !isEqual(property['not'], {}));
     const needed = [...required].filter((name) => possible.some(([known]) => known === name));
     return {
       ...head,
-      ...(possible.length > 0 && { properties: Object.fromEntries(possible.map(([name, property]) => [name, write(property, at)])) }),
+      ...(possible.length > 0 && { properties: Object.fromEntries(possible.map(([name, property]) => [name, write(property, { opened })])) }),
       ...(needed.length > 0 && { required: needed }),
     };
   }

@@ -22,7 +22,9 @@ export function both(base: JsonObject, use: JsonObject): JsonObject {
   const [first, second] = [assertionsOf(base), assertionsOf(use)];
   if (first.length === 0 || second.length === 0 || canJoin(base, use)) return { ...base, ...use, ...joinedLists(base, use) };
   const { allOf } = use;
-  return { ...use, allOf: [base, ...(isList(allOf) ? allOf : [])] };
+  // Some servers look for a type in every schema.
+  const type = use['type'] ?? base['type'];
+  return { ...use, ...(type !== undefined && { type }), allOf: [base, ...(isList(allOf) ? allOf : [])] };
 }
 
 function assertionsOf(schema: JsonObject): readonly string[] {
