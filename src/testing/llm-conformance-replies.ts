@@ -97,8 +97,9 @@ function emptyCase(title: string, steps: readonly LLMSceneStep[]): CaseDefinitio
   return {
     title,
     async run(trial) {
-      const { kind, code, retryable } = await trial.failure(answer(steps));
+      const { kind, code, retryable, usage } = await trial.failure(answer(steps));
       expectEqual({ kind, code, retryable }, { kind: 'malformed_response', code: 'empty', retryable: true }, 'the error');
+      expectEqual(usage, SCENE_USAGE, '`usage` of the error: the reply was paid for');
     },
   };
 }

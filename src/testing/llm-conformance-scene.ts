@@ -56,7 +56,7 @@ export type LLMScenePart = LLMSceneText | LLMSceneThinking | LLMSceneCall;
 export interface LLMSceneFailure {
   /** What it is, in our word. The fake server says it in its own: a status, a code, a sentence. */
   readonly kind: LLMErrorKind;
-  /** What the server says for people. To be sent as it is: it may quote the key. */
+  /** What the server says for people, perhaps among other words of its own. To be kept as it is: it may quote the key. */
   readonly message: string;
   /** How long the server asks to wait, in milliseconds; whole seconds. Where it is absent the server does not say. */
   readonly retryAfterMs?: number | undefined;
@@ -96,10 +96,18 @@ export interface LLMSceneFinish {
   readonly usage: Usage;
 }
 
-/** The server reports a failure: `refuse` instead of an answer, with a status; `fail` in the midst of one. */
-export interface LLMSceneError {
+/** The server reports a failure instead of an answer: with a status that is no success, and nothing after. */
+export interface LLMSceneRefuse {
   /** Tells this shape from the others. */
-  readonly type: 'refuse' | 'fail';
+  readonly type: 'refuse';
+  /** What the server reports. */
+  readonly failure: LLMSceneFailure;
+}
+
+/** The server reports a failure in the midst of its answer. How the answer ends then is the next step. */
+export interface LLMSceneFail {
+  /** Tells this shape from the others. */
+  readonly type: 'fail';
   /** What the server reports. */
   readonly failure: LLMSceneFailure;
 }
@@ -127,7 +135,8 @@ export type LLMSceneStep =
   | LLMSceneEdge
   | LLMSceneFragment
   | LLMSceneFinish
-  | LLMSceneError
+  | LLMSceneRefuse
+  | LLMSceneFail
   | LLMSceneStop
   | LLMSceneWait;
 

@@ -76,8 +76,8 @@ function wireFault(caughtBy: readonly LLMConformanceCaseId[], saying: RegExp, wr
 }
 
 function changed(error: LLMError, options: Partial<LLMError>): LLMError {
-  const { kind, message, retryable, retryAfterMs, partial, code } = error;
-  return new LLMError({ kind, message, retryable, retryAfterMs, partial, code, ...options });
+  const { kind, message, retryable, retryAfterMs, partial, code, usage } = error;
+  return new LLMError({ kind, message, retryable, retryAfterMs, partial, code, usage, ...options });
 }
 
 function mapCalls(content: readonly ReplyPart[], change: (call: Extract<ReplyPart, { type: 'tool_call' }>) => object): readonly ReplyPart[] {
@@ -196,6 +196,7 @@ const FAULTS: Readonly<Record<string, Omit<Fault, 'name'>>> = {
   'knows one end only': replyFault(['stop.tool_use', 'stop.max_tokens', 'stop.max_tokens_in_call', 'stop.stop_sequence', 'stop.filtered'], /`stopReason`/, () => ({ stopReason: 'end_turn' })),
   'knows no end': replyFault(['stop.end_turn'], /`stopReason`/, () => ({ stopReason: 'unknown' })),
   'gives empty replies': errorFault(['empty.reply', 'empty.thinking'], /resolved all the same/, (error) => (error.code === 'empty' ? emptyReply() : error)),
+  'forgets what an empty reply cost': errorFault(['empty.reply'], /was paid for/, (error) => changed(error, { usage: undefined })),
   'takes every empty reply for a failure': chatFault(['empty.max_tokens', 'empty.filtered'], /Empty/, (chat) => async (request) => {
     const response = await chat(request);
     if (response.content.length === 0) throw new LLMError({ kind: 'malformed_response', code: 'empty', message: 'Empty.' });

@@ -69,7 +69,7 @@ function toReply(steps: readonly LLMSceneStep[], apiKey: string): ScriptedReply 
     case 'finish': {
       const { stopReason, usage } = end;
       const mayBeEmpty = stopReason === 'filtered' || stopReason === 'max_tokens';
-      const error = new LLMError({ kind: 'malformed_response', code: 'empty', message: 'The reply is empty.' });
+      const error = new LLMError({ kind: 'malformed_response', code: 'empty', message: 'The reply is empty.', usage });
       return mayBeEmpty || content.some((part) => part.type !== 'thinking') ? { ...reply, stopReason, usage } : { ...reply, error };
     }
     case 'refuse':
