@@ -1,5 +1,19 @@
 /** The Anthropic adapter on a fake server, and the events that such a server sends. */
-import type { AssistantPart, JsonValue, LLM, LLMDelta, LLMError, LLMRequest, LLMResponse, Message } from 'turnloop';
+import {
+  assistantMessage,
+  type AssistantPart,
+  type JsonSchema,
+  type JsonValue,
+  type LLM,
+  type LLMDelta,
+  type LLMError,
+  type LLMRequest,
+  type LLMResponse,
+  type Message,
+  type ToolCallPart,
+  type ToolDefinition,
+  toolMessage,
+} from 'turnloop';
 import { anthropic, type AnthropicOptions } from 'turnloop/providers/anthropic';
 import { CHUNKINGS } from '../support/stream-cases.ts';
 import { errorOf, type FakeAnswer, type FakeServer, fakeServer, request, type SentRequest } from './fake-server.ts';
@@ -118,4 +132,26 @@ export async function sentBack(body: string, after: (parts: readonly AssistantPa
   const llm = messagesOn(fake, options);
   await llm.chat(request(after(stored(await llm.chat(request())))));
   return fake;
+}
+
+export function call(id: string, more: Partial<ToolCallPart> = {}): ToolCallPart {
+  return { type: 'tool_call', id, name: 'f', inputText: '{}', ...more };
+}
+
+export function result(id: string, text = `result of ${id}`): Message {
+  return toolMessage(text, { toolCallId: id, name: 'f' });
+}
+
+/** A reply of the adapter under test. */
+export function own(parts: readonly AssistantPart[]): Message {
+  return assistantMessage(parts, { source: SOURCE });
+}
+
+export function tool(name: string, inputSchema: JsonSchema = { type: 'object', properties: {} }): ToolDefinition {
+  return { name, description: `Does ${name}.`, inputSchema };
+}
+
+/** Roles and blocks of a request, without cache marks. */
+export function wire(sent: SentRequest): readonly (readonly [string, readonly WireBlock[]])[] {
+  return messagesOf(sent).map(({ role, content }) => [role, content.map(({ cache_control: _mark, ...each }) => each)] as const);
 }
