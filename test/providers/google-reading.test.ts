@@ -420,6 +420,7 @@ describe('usage', () => {
 
     expect((await errorOfGemini(stream(chunk([{ text: 'x' }], undefined, { usageMetadata })))).usage).toMatchObject({ inputTokens: 5, outputTokens: 1 });
     expect((await errorOfGemini(stream({ error: { code: 503, message: 'm' }, usageMetadata }))).usage).toMatchObject({ inputTokens: 5 });
+    expect((await errorOfGemini(stream(chunk([{ text: 'x' }], undefined, { usageMetadata: { trafficType: 'ON_DEMAND' } })))).usage).toBeUndefined();
   });
 });
 

@@ -7,6 +7,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { isLLMError, type LLM, type LLMDelta, type LLMResponse, totalTokens, type Usage, userMessage } from 'turnloop';
 import { anthropic } from 'turnloop/providers/anthropic';
+import { google } from 'turnloop/providers/google';
 import { openAIChat } from 'turnloop/providers/openai-chat';
 import { openAIResponses } from 'turnloop/providers/openai-responses';
 import { answer, type ReplayServer } from './replay-server.ts';
@@ -88,9 +89,10 @@ const ADAPTERS: ReadonlyMap<string, (baseUrl: string, streamCase: StreamCase) =>
     (baseUrl: string, { model, isStreamed }: StreamCase) => openAIResponses({ model, baseUrl, apiKey: 'sk-stream-case-key', stream: isStreamed }),
   ],
   ['anthropic', (baseUrl: string, { model, isStreamed }: StreamCase) => anthropic({ model, baseUrl, apiKey: 'sk-stream-case-key', stream: isStreamed })],
+  ['google', (baseUrl: string, { model, isStreamed }: StreamCase) => google({ model, baseUrl, apiKey: 'sk-stream-case-key', stream: isStreamed })],
 ]);
 
-/** Blocks of Anthropic and items of Responses that are parts of their own with us; any other is a provider part. */
+/** Blocks of Anthropic, items of Responses and parts of Gemini that are parts of their own with us; any other is a provider part. */
 const BLOCK_TYPES: ReadonlyMap<string, string> = new Map([
   ['text', 'text'],
   ['message', 'text'],
@@ -100,6 +102,7 @@ const BLOCK_TYPES: ReadonlyMap<string, string> = new Map([
   ['tool_use', 'tool_call'],
   ['function_call', 'tool_call'],
   ['custom_tool_call', 'tool_call'],
+  ['inlineData', 'media'],
 ]);
 
 /** Kinds as the cases name them, in our words. */
@@ -265,7 +268,7 @@ function compareDeltas(deltas: readonly LLMDelta[], whole: { text: string; think
 function compareUsage(usage: Usage, expected: Expected['usage']): readonly string[] {
   if (expected === undefined || expected === null) return differ('usage', totalTokens(usage), 0);
   const prompt = usage.inputTokens + usage.cacheReadTokens + usage.cacheWriteTokens;
-  const wanted = 'prompt_tokens' in expected ? chatUsage(expected) : 'input_tokens_details' in expected ? responsesUsage(expected) : messagesUsage(expected);
+  const wanted = toExpectedUsage(expected);
   return [
     ...differ('prompt tokens', prompt, wanted.prompt),
     ...differ('cached tokens', usage.cacheReadTokens, wanted.cached),
@@ -282,6 +285,22 @@ interface ExpectedUsage {
 }
 
 type RawUsage = NonNullable<Expected['usage']>;
+
+function toExpectedUsage(raw: RawUsage): ExpectedUsage {
+  if ('prompt_tokens' in raw) return chatUsage(raw);
+  if ('promptTokenCount' in raw) return geminiUsage(raw);
+  return 'input_tokens_details' in raw ? responsesUsage(raw) : messagesUsage(raw);
+}
+
+/** What tools of the server found is no part of the prompt here, and input all the same. */
+function geminiUsage(raw: RawUsage): ExpectedUsage {
+  return {
+    prompt: count(raw, 'promptTokenCount') + count(raw, 'toolUsePromptTokenCount'),
+    cached: count(raw, 'cachedContentTokenCount'),
+    total: raw['totalTokenCount'],
+    thought: count(raw, 'thoughtsTokenCount'),
+  };
+}
 
 function chatUsage(raw: RawUsage): ExpectedUsage {
   return {

@@ -19,7 +19,7 @@ import { fieldOf } from './fields.ts';
 import { failureOf, isUnspecified, toStopReason } from './finish-reason.ts';
 import { mediaSignatureData } from './provider-parts.ts';
 import { isSubstance, type ItemContext, type ReplyItem, toPartial, toReplyPart } from './reply-items.ts';
-import { readUsage } from './usage.ts';
+import { findUsage, readUsage } from './usage.ts';
 
 /** What a reader needs to know of its request. */
 export type ReplyReaderOptions = ReplyOutlet & ItemContext;
@@ -41,7 +41,7 @@ export function createReplyReader({ provider, model, toolName, onDelta, toError 
   const calls = createCallReader({ toolName, onDelta, onCall: (call) => items.push({ type: 'call', call }) });
 
   function readEvent(chunk: unknown): void {
-    if (isRecord(chunk)) rawUsage = fieldOf(chunk, 'usageMetadata') ?? rawUsage;
+    if (isRecord(chunk)) rawUsage = findUsage(chunk) ?? rawUsage;
     if (isErrorBody(chunk)) throw toError(chunk);
     if (isRecord(chunk)) readResponse(chunk);
   }

@@ -4,6 +4,14 @@ import { toUsage, type Usage } from '../../core/usage.ts';
 import { tokenCount } from '../shared/json-values.ts';
 import { fieldOf } from './fields.ts';
 
+const COUNTS = ['promptTokenCount', 'candidatesTokenCount', 'totalTokenCount'] as const;
+
+/** The usage object of a response; undefined if there is none, or one that counts nothing, as Vertex AI sends at first. */
+export function findUsage(response: Readonly<Record<string, unknown>>): unknown {
+  const usage = fieldOf(response, 'usageMetadata');
+  return isRecord(usage) && COUNTS.some((name) => fieldOf(usage, name) !== undefined) ? usage : undefined;
+}
+
 /** Reads a usage object. The prompt of this protocol includes what was cached, and not what the server's tools found. */
 export function readUsage(raw: unknown): Usage {
   if (!isRecord(raw)) return toUsage({});
