@@ -235,6 +235,20 @@ describe('GN10: an abort', () => {
     expect(controller.listenerCount).toBe(0);
   });
 
+  it('ends a stream of another make that goes on after it was cancelled', async () => {
+    const controller = new AbortController();
+    let reads = 0;
+    const read = async (): Promise<unknown> => {
+      reads += 1;
+      if (reads === 3) controller.abort();
+      return { done: reads > 1000, value: { type: 'text-delta', id: '0', delta: 'x' } };
+    };
+    const model = { ...fakeModel(), doStream: () => Promise.resolve({ stream: { getReader: () => ({ read, cancel: async () => {} }) } }) } as unknown as FakeModel;
+
+    expect(await errorOf(aiSdk(model).chat(request(undefined, { signal: controller.signal })))).toMatchObject({ kind: 'aborted', partial: [{ text: 'xx' }] });
+    expect(reads).toBe(3);
+  });
+
   it('cancels a stream that comes too late', async () => {
     const controller = new AbortController();
     const model = fakeModel(OK);

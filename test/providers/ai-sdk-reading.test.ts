@@ -253,20 +253,24 @@ describe('calls', () => {
       { type: 'tool-input-start', id: 'c', toolName: 'patch', inputEncoding: 'text' },
       { type: 'tool-input-delta', id: 'c', delta: '*** Begin' },
       { type: 'tool-call', toolCallId: 'c', toolName: 'patch', input: '"*** Begin"' },
-      ...call('g', ['{"a": 1}'], { input: '{"a":1}' }),
+      ...call('g', ['{"a": 1}'], { input: '{"a":1,"type":"run"}', toolName: 'run' }),
       finish(),
     ]);
+    const live = (index: number): unknown => deltas.flatMap((delta) => (delta.type === 'tool_call' && delta.callIndex === index ? [delta.inputText] : []));
 
-    expect(response.content).toMatchObject([{ inputText: '"*** Begin"' }, { inputText: '{"a":1}' }]);
-    expect(deltas.filter((delta) => delta.type === 'tool_call' && delta.callIndex === 0).map((delta) => delta.type === 'tool_call' && delta.inputText)).toStrictEqual(['', '"*** Begin"']);
+    expect(response.content).toMatchObject([{ inputText: '"*** Begin"' }, { name: 'run', inputText: '{"a":1,"type":"run"}' }]);
+    expect(live(0)).toStrictEqual(['', '"*** Begin"']);
+    expect(live(1)).toStrictEqual(['', '{"a": 1}']);
   });
 
-  it('BR-148: of one id are two calls', async () => {
-    const { response } = await read([...call('f', ['{"a":1}']), ...call('f', ['{"a":2}']), finish()]);
+  it('BR-148: of one id are two calls, however they arrive', async () => {
+    const whole = { type: 'tool-call', toolCallId: 'id_f', toolName: 'f', input: '{"a":3}' };
+    const { response } = await read([...call('f', ['{"a":1}']), ...call('f', ['{"a":2}']), whole, finish()]);
 
     expect(response.content).toMatchObject([
       { inputText: '{"a":1}', providerId: 'id_f' },
       { inputText: '{"a":2}', providerId: 'id_f' },
+      { inputText: '{"a":3}', providerId: 'id_f' },
     ]);
   });
 
@@ -373,6 +377,10 @@ describe('usage', () => {
       { inputTokens: 100, cacheReadTokens: 900, cacheWriteTokens: 0, outputTokens: 10, thinkingTokens: 4 },
     ],
     [
+      { inputTokens: { total: 100, noCache: 100, cacheRead: 900, cacheWrite: 0 }, outputTokens: { total: 10 } },
+      { inputTokens: 100, cacheReadTokens: 900, cacheWriteTokens: 0, outputTokens: 10, thinkingTokens: 0 },
+    ],
+    [
       { inputTokens: { total: 1000, noCache: undefined, cacheRead: 900, cacheWrite: 50 }, outputTokens: { total: undefined, text: 6, reasoning: 4 } },
       { inputTokens: 50, cacheReadTokens: 900, cacheWriteTokens: 50, outputTokens: 10, thinkingTokens: 4 },
     ],
@@ -389,9 +397,11 @@ describe('usage', () => {
   it.each([
     ['openai.chat', {}, { inputTokens: 100, cacheReadTokens: 900, cacheWriteTokens: 0 }],
     ['anthropic.messages', { anthropic: { cacheCreationInputTokens: 7 } }, { inputTokens: 1000, cacheReadTokens: 900, cacheWriteTokens: 7 }],
+    ['strange.chat', {}, { inputTokens: 100, cacheReadTokens: 900, cacheWriteTokens: 0 }],
     ['amazon-bedrock', { bedrock: { usage: { cacheWriteInputTokens: 8 } } }, { inputTokens: 1000, cacheReadTokens: 900, cacheWriteTokens: 8 }],
   ])('BR-023: counts the oldest specification of %s once', async (provider, providerMetadata, expected) => {
-    const usage = { inputTokens: 1000, outputTokens: 10, totalTokens: 1010, reasoningTokens: 4, cachedInputTokens: 900 };
+    const inputTokens = provider === 'strange.chat' ? 100 : 1000;
+    const usage = { inputTokens, outputTokens: 10, totalTokens: 1010, reasoningTokens: 4, cachedInputTokens: 900 };
     const { response } = await read([...text('x'), { type: 'finish', finishReason: 'stop', usage, providerMetadata }], { version: 'v2', provider });
 
     expect(response.usage).toStrictEqual({ ...expected, outputTokens: 10, thinkingTokens: 4 });

@@ -117,13 +117,16 @@ describe('a request', () => {
     const before = JSON.stringify(tools);
     const { model, llm } = okModel();
     await llm.chat(request(undefined, { tools }));
-    const sent = model.calls[0]?.['tools'] as { name: string; inputSchema: Record<string, unknown> }[];
-    sent[0]!.inputSchema['additionalProperties'] = false;
+    const sent = [...(model.calls[0]?.['tools'] as { name: string; inputSchema: { properties: object } }[])];
+    Object.assign(sent[0]!.inputSchema.properties, { extra: {} });
+    (model.calls[0]?.['tools'] as unknown[]).length = 0;
+    await llm.chat(request(undefined, { tools }));
 
     expect(sent).toMatchObject([
       { type: 'function', name: 'read', description: 'Reads a file.', inputSchema: { type: 'object', properties: { path: { type: 'string' } } } },
       { type: 'function', name: expect.stringMatching(/^a_b_/), inputSchema: { type: 'object', properties: { x: {} } } },
     ]);
+    expect(model.calls[1]?.['tools']).toHaveLength(2);
     expect(JSON.stringify(tools)).toBe(before);
   });
 
@@ -298,6 +301,7 @@ describe('media', () => {
     const prompt = await promptOf([userMessage([PAGE])], { supportedUrls: Promise.resolve({ '*/*': [/.*/] }) });
 
     expect(prompt).toMatchObject([{ content: [{ type: 'file', data: new URL('https://h.example/d.pdf') }] }]);
+    expect(await promptOf([userMessage([at('no address')])], { supportedUrls: { '*': [/./] } })).toMatchObject([{ content: [{ type: 'text' }] }]);
   });
 
   const history = (parts: readonly MediaPart[], isError = false): readonly Message[] => [
@@ -411,6 +415,8 @@ describe('what a provider attached', () => {
 
     expect(await sentBack(parts)).toStrictEqual(parts.map(() => ({ type: 'text', text: 'a' })));
     expect(await sentBack([{ type: 'provider', provider: 'fake.chat', data: { type: 'web_search_call' } }, { type: 'provider', provider: 'fake.chat', data: 'x' }, { type: 'text', text: 'a' }])).toHaveLength(1);
+    const block = { type: 'tool-call', toolCallId: 'c', toolName: 'f', input: '{}', providerExecuted: true };
+    expect(await sentBack([{ type: 'provider', provider: 'other.chat', data: { model: 'fake-model', block } }, { type: 'text', text: 'a' }])).toHaveLength(1);
   });
 
   it('BR-119: leaves every block of its own in its place: signed or not, empty or not', async () => {

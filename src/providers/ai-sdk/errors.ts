@@ -50,7 +50,7 @@ const ABOUT_MEDIA = /\b(?:media|file|image|audio|video|pdf)\b/i;
 const CUT = /stream ended (?:without|before)/i;
 
 /** Codes of sockets and the like, on whatever runtime; `ERR_…` are mistakes of the program. */
-const NETWORK_CODE = /^(?:E(?!RR_)[A-Z]{3,}|UND_ERR_\w+|Connection\w+|FailedToOpenSocket)$/;
+const NETWORK_CODE = /^(?:E[A-Z]{3,}|UND_ERR_\w+|Connection\w+|FailedToOpenSocket)$/;
 const NETWORK_WORDS = /^(?:terminated|fetch failed|failed to fetch|load failed|network ?error|socket hang up|other side closed|cannot connect to api)/i;
 
 /** The error of whatever a model threw. One of ours stays as it is. */
