@@ -78,8 +78,8 @@ export function typesOf(type: JsonValue | undefined): readonly string[] {
 }
 
 /**
- * A copy of a schema with other subschemas. A keyword that should hold schemas and holds something else is left out: no
- * server takes it.
+ * A copy of a schema with other subschemas. A keyword that should hold schemas and holds none is left out, which no server
+ * would take; where only one of several is none, it counts as a schema for anything.
  */
 export function mapSubschemas(schema: JsonObject, map: (child: JsonObject | boolean, place: Place) => JsonValue): JsonObject {
   const entries: [string, JsonValue][] = [];
@@ -95,19 +95,20 @@ export function mapSubschemas(schema: JsonObject, map: (child: JsonObject | bool
 function mapHeld(value: JsonValue, holder: Holder, map: (child: JsonObject | boolean, place: Place) => JsonValue): JsonValue | undefined {
   const { form } = holder;
   if (isList(value)) {
-    if (form !== 'list' && form !== 'schema or list') return undefined;
-    return value.filter(isSchema).map((child) => map(child, holder));
+    // A tuple of nothing is one; a choice of nothing is no schema.
+    if (form === 'list' ? value.length === 0 : form !== 'schema or list') return undefined;
+    return value.map((child) => map(isSchema(child) ? child : true, holder));
   }
   if (form === 'map') {
     if (!isObject(value)) return undefined;
-    // Names that depend on a name are no schema, in what draft 7 calls dependencies.
-    return Object.fromEntries(
-      Object.entries(value)
-        .filter(([, child]) => isSchema(child) || isList(child))
-        .map(([name, child]) => [name, isSchema(child) ? map(child, holder) : child]),
-    );
+    return Object.fromEntries(Object.entries(value).map(([name, child]) => [name, isNames(child, holder) ? child : map(isSchema(child) ? child : true, holder)]));
   }
   return form !== 'list' && isSchema(value) ? map(value, holder) : undefined;
+}
+
+/** What draft 7 calls a dependency is a schema, or names that depend on a name. */
+function isNames(value: JsonValue, { keyword }: Holder): boolean {
+  return keyword === 'dependencies' && isList(value);
 }
 
 function isSchema(value: JsonValue): value is JsonObject | boolean {
