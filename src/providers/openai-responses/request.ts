@@ -5,11 +5,12 @@
  * input: settings, instructions, tools, input, then what is only this request's. Of an incremental request the input is
  * what is new.
  */
-import type { JsonObject, JsonValue } from '../../core/json.ts';
+import type { JsonObject, JsonSchema, JsonValue } from '../../core/json.ts';
 import type { LLMRequest, ToolChoice, ToolDefinition } from '../../core/llm.ts';
 import { definedFields } from '../shared/options.ts';
 import { isJsonObject } from '../shared/own-data.ts';
 import type { ToolNames } from '../shared/tool-names.ts';
+import { isStrictSchema } from '../shared/tool-schema-strict.ts';
 import { cleanText, isBlank } from '../shared/wire-text.ts';
 import type { OpenAIResponsesConfig } from './options.ts';
 import { type WireTools, writeTools } from './wire-tools.ts';
@@ -74,7 +75,7 @@ export function createRequestWriter(config: OpenAIResponsesConfig): (content: Re
 
   function toText({ responseSchema }: LLMRequest): JsonValue | undefined {
     if (isGiven('text') && !isJsonObject(givenText)) return givenText;
-    const format = responseSchema === undefined ? {} : { format: { type: 'json_schema', name: 'answer', schema: responseSchema } };
+    const format = responseSchema === undefined ? {} : { format: toFormat(responseSchema) };
     const text: JsonObject = { ...(isJsonObject(givenText) && givenText), ...format };
     return Object.keys(text).length === 0 ? undefined : text;
   }
@@ -102,6 +103,10 @@ export function createRequestWriter(config: OpenAIResponsesConfig): (content: Re
       toolName: tools.names.fromWire,
     };
   };
+}
+
+function toFormat(schema: JsonSchema): JsonObject {
+  return { type: 'json_schema', name: 'answer', schema, ...(isStrictSchema(schema) && { strict: true }) };
 }
 
 function toWireChoice(choice: ToolChoice, { toWire }: ToolNames): string | JsonObject {
