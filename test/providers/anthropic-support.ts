@@ -42,7 +42,7 @@ export function messagesOf({ body }: SentRequest): readonly WireMessage[] {
 
 /** Events as a body, each with its name. */
 export function named(list: readonly unknown[]): string {
-  return list.map((event) => `event: ${String((event as { type?: unknown }).type)}\ndata: ${JSON.stringify(event)}\n\n`).join('');
+  return list.map((event) => `event: ${String((event as { type?: unknown } | null)?.type)}\ndata: ${JSON.stringify(event)}\n\n`).join('');
 }
 
 export function messageStart(usage: unknown = { input_tokens: 5, output_tokens: 1 }): unknown {

@@ -121,10 +121,12 @@ function classifyError(body: ErrorBody, status: number | undefined, patterns: re
   }
   const byCode = CODE_KINDS.get(body.code) ?? CODE_KINDS.get(body.type) ?? codeInText(body);
   if (status === 429) return { kind: byCode === 'quota' ? 'quota' : 'rate_limit' };
-  if (byCode !== undefined) return { kind: byCode };
+  // Of what is too large, the text says whether it is the bytes.
+  if (byCode !== undefined && byCode !== 'request_too_large') return { kind: byCode };
 
   const byWording = isOpen(status) ? classifyWording(body.text, status) : undefined;
   if (byWording !== undefined) return { kind: byWording };
+  if (byCode !== undefined) return { kind: byCode };
   return classifyStatus(status) ?? { kind: STREAM_CODE_KINDS.get(body.code) ?? STREAM_CODE_KINDS.get(body.type) ?? 'server' };
 }
 
@@ -185,7 +187,9 @@ function hintFor(kind: LLMErrorKind, text: string, { hasKey }: ErrorContext): st
   if (kind === 'auth') return hasKey === false ? ' (no `apiKey` was given)' : ' (is `apiKey` right?)';
   if (kind === 'permission') return ' (may this `apiKey` use this `model`?)';
   if (kind === 'not_found') return ' (are `model` and `baseUrl` right?)';
-  const isAboutEffort = kind === 'invalid_request' && /reasoning[_ .]effort|thinking[_ ](?:effort|level)|effort level/i.test(text);
+  if (kind !== 'invalid_request') return '';
+  if (/\bthinking\.type\b/.test(text)) return ' (the `thinkingMode` option sets this)';
+  const isAboutEffort = /reasoning[_ .]effort|thinking[_ ](?:effort|level)|effort level|output_config\.effort/i.test(text);
   return isAboutEffort ? ' (the `thinkingEffort` option sets this)' : '';
 }
 
