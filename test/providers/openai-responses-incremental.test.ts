@@ -132,7 +132,7 @@ describe('a conversation', () => {
   it('XC1: two conversations on one LLM, side by side and from the same start, stay apart', async () => {
     const { server, go } = scene();
     const start = userMessage('one');
-    let histories = await Promise.all([go([start]), go([start])]);
+    let histories: readonly (readonly Message[])[] = await Promise.all([go([start]), go([start])]);
     for (const round of [1, 2, 3]) {
       histories = await Promise.all(histories.map((history, at) => go([...history, userMessage(`${at} ${round}`)])));
     }
@@ -277,7 +277,7 @@ describe('a server that does not have the response', () => {
     const history = [...(await go([userMessage('one')])), userMessage('two')];
     server.responses.clear();
     const failures: string[] = [];
-    const reply = await llm.chat(request(history, { onAttemptFailed: ({ error }) => void failures.push(String(error.code)) }));
+    const reply = await llm.chat(request(history, { onAttemptFailed: ({ error }) => void failures.push(error.code) }));
     await go([...history, toMessage(reply), userMessage('three')]);
 
     expect(shapes(server)).toStrictEqual([[undefined, 1], ['resp_1', 1], [undefined, 4], ['resp_3', 1]]);

@@ -40,8 +40,6 @@ export function called(number: number, name = 'f', input = '{"a":1}', more: Item
 }
 
 export interface ResponseFacts {
-  readonly id?: string;
-  readonly output?: readonly Item[];
   readonly [field: string]: unknown;
 }
 
