@@ -218,14 +218,15 @@ describe('GN10: an abort', () => {
     expect(model.calls).toHaveLength(0);
   });
 
-  it.each<[string, FakeModelOptions, readonly unknown[]]>([
+  it.each<[string, FakeModelOptions, readonly unknown[], AiSdkOptions?]>([
     ['the model answers', { silent: true }, []],
+    ['the model makes its whole result', { silent: true }, [], { stream: false }],
     ['it says which addresses it takes', { supportedUrls: new Promise<never>(() => {}) }, []],
     ['the next part comes', { open: true }, text('par')],
-  ])('EE7, BR-070: while %s ends the request at once, though the model does not heed it', async (_name, options, parts) => {
+  ])('EE7, BR-070: while %s ends the request at once, though the model does not heed it', async (_name, options, parts, llm) => {
     const controller = watchedController();
     const model = fakeModel(parts, options);
-    const chat = errorOf(aiSdk(model).chat(request(undefined, { signal: controller.signal })));
+    const chat = errorOf(aiSdk(model, llm).chat(request(undefined, { signal: controller.signal })));
     await new Promise((resolve) => setImmediate(resolve));
     controller.abort();
 

@@ -488,6 +488,15 @@ describe('what came back from a model', () => {
     expect(await roundTrip([plain], 'v4')).toStrictEqual([{ type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'AA==' } }]);
   });
 
+  it('goes back under the names that the host gave provider and model', async () => {
+    const llm = { provider: 'house', modelId: 'best' };
+    const parts = [{ type: 'file', mediaType: 'image/png', data: 'AAAA' }, ...search];
+    const { content } = await aiSdk(fakeModel([...parts, finish()]), llm).chat(request());
+
+    expect(content.filter((part) => part.type === 'provider').every(({ provider }) => provider === 'house')).toBe(true);
+    expect(await sentBack(content as readonly AssistantPart[], { llm, source: llm })).toMatchObject([{ type: 'file' }, { type: 'tool-call' }, { type: 'tool-result' }, {}, {}, { type: 'text' }]);
+  });
+
   it('is replaced by a note if it is another model’s file', async () => {
     expect(await roundTrip([{ type: 'file', mediaType: 'image/png', data: 'AAAA', providerMetadata: { google: { thoughtSignature: 'T' } } }], 'v3', 'other-model')).toStrictEqual([
       { type: 'text', text: '[image/png left out: this model cannot be sent it]' },

@@ -49,7 +49,7 @@ export function aiSdk(model: AiSdkModel, options: AiSdkOptions = {}): LLM {
       reply = createReplyReader({
         provider,
         sdkProvider: model.provider,
-        model: model.modelId,
+        model: modelId,
         toolName: written.toolName,
         toError: (thrown) => toModelError(thrown, errorContext),
         onDelta(delta) {

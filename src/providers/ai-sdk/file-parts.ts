@@ -88,7 +88,7 @@ export function readFile({ mediaType, data }: Readonly<Record<string, unknown>>)
 const CHUNK_BYTES = 8192;
 
 /** Bytes in base64. */
-export function toBase64(bytes: Uint8Array): string {
+function toBase64(bytes: Uint8Array): string {
   let binary = '';
   for (let at = 0; at < bytes.length; at += CHUNK_BYTES) binary += String.fromCharCode(...bytes.subarray(at, at + CHUNK_BYTES));
   return btoa(binary);

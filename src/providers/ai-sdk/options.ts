@@ -33,7 +33,7 @@ export interface AiSdkOptions {
    * its replies another one does not take
    */
   readonly provider?: string | undefined;
-  /** `LLM.modelId`. @defaultValue the model's `modelId` */
+  /** `LLM.modelId`: what a part is said to come from. @defaultValue the model's `modelId` */
   readonly modelId?: string | undefined;
   /** More headers, for providers over HTTP. Values of secret-looking names stay out of errors. */
   readonly headers?: Readonly<Record<string, string>> | undefined;

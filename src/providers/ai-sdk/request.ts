@@ -34,16 +34,17 @@ const MAX_OUTPUT_TOKENS = 128_000;
 
 /** Makes a writer. */
 export function createRequestWriter(config: AiSdkConfig): RequestWriter {
-  const { options, model, provider } = config;
-  const { specificationVersion: version } = model;
+  const { options, provider, modelId, idRules, putsMediaInResults } = config;
+  const { specificationVersion: version } = config.model;
   let supportedUrls: SupportedUrls = {};
   const history = createHistoryWriter(
     promptFormat(() => ({
-      ...config,
+      provider,
+      model: modelId,
       version,
       supportedUrls,
-      provider,
-      model: model.modelId,
+      idRules,
+      putsMediaInResults,
       mediaTypes: options.capabilities?.mediaTypes,
       keepsThinking: options.thinkingHistory !== 'drop',
     })),
