@@ -338,6 +338,16 @@ describe('time limits', () => {
     expect(fake.cancelled()).toBe(1);
   });
 
+  it('says what is wrong with a reply that is over, also if its stream is left open', async () => {
+    const open = { body: events([delta({ content: ' ' }), finish('stop')]), open: true };
+    const failed = { status: 500, body: 'out of order', open: true };
+
+    expect(await errorOf(chatOn(fakeServer(open)).chat(request()))).toMatchObject({ kind: 'malformed_response', code: 'empty' });
+    // A thousand times as fast.
+    const runtime: Runtime = { ...systemRuntime, now: () => systemRuntime.now() * 1000, setTimer: (ms, callback) => systemRuntime.setTimer(ms / 1000, callback) };
+    expect(await errorOf(chatOn(fakeServer(failed)).chat(request(undefined, { scope: scope(runtime) })))).toMatchObject({ kind: 'server', status: 500 });
+  });
+
   it('takes a finished reply whose stream is left open for complete', async () => {
     const fake = fakeServer({ body: events([delta({ content: 'ok' }), finish('stop')], ''), open: true });
 

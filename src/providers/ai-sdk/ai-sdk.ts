@@ -1,8 +1,8 @@
 /** AI SDK models as LLMs: one request, one reply, no retries. */
-import { LLMError } from '../../core/errors.ts';
 import { toJson } from '../../core/json.ts';
 import type { LLM, LLMRequest, LLMResponse } from '../../core/llm.ts';
 import { systemRuntime } from '../../core/runtime.ts';
+import { withReply } from '../shared/partial-reply.ts';
 import { toModelError } from './errors.ts';
 import { type AiSdkModel, assertModel, type SupportedUrls } from './model.ts';
 import { startModelCall } from './model-call.ts';
@@ -77,24 +77,4 @@ export function aiSdk(model: AiSdkModel, options: AiSdkOptions = {}): LLM {
   }
 
   return { provider, modelId, systemPrompt: options.systemPrompt ?? '', capabilities: options.capabilities, chat };
-}
-
-/** The error, with what had arrived of the reply. */
-function withReply(error: LLMError, reply: ReplyReader | undefined): LLMError {
-  const partial = reply?.partial() ?? [];
-  const usage = reply?.usage;
-  if (partial.length === 0 && usage === undefined) return error;
-  const { kind, message, retryable, stopReason, status, code, retryAfterMs, requestId } = error;
-  return new LLMError({
-    kind,
-    message,
-    retryable,
-    stopReason,
-    status,
-    code,
-    retryAfterMs,
-    requestId,
-    usage: error.usage ?? usage,
-    partial: error.partial ?? (partial.length === 0 ? undefined : partial),
-  });
 }

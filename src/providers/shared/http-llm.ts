@@ -5,7 +5,7 @@
  * the server no longer knows what the short way relied on. Keys live in closures and in the headers of a running
  * request, nowhere else.
  */
-import { LLMError, toLLMError } from '../../core/errors.ts';
+import { type LLMError, toLLMError } from '../../core/errors.ts';
 import type { LLM, LLMRequest, LLMResponse } from '../../core/llm.ts';
 import { systemRuntime } from '../../core/runtime.ts';
 import { readAnswer } from './answer-reader.ts';
@@ -14,6 +14,7 @@ import { type Answer, post } from './http.ts';
 import type { ProviderConfig } from './options.ts';
 import { createRedactor } from './redact.ts';
 import type { ReplyOutlet, ReplyReader } from './reply-reader.ts';
+import { withReply } from './partial-reply.ts';
 import { type HeaderRules, makeHeaders } from './request-headers.ts';
 
 /** A request, ready to be sent. */
@@ -98,24 +99,4 @@ export function createHttpLLM(config: ProviderConfig, protocol: HttpProtocol): L
   }
 
   return { provider, modelId: model, systemPrompt: options.systemPrompt ?? '', capabilities: options.capabilities, chat };
-}
-
-/** The error, with what had arrived of the reply. */
-function withReply(error: LLMError, reply: ReplyReader | undefined): LLMError {
-  const partial = reply?.partial() ?? [];
-  const usage = reply?.usage;
-  if (partial.length === 0 && usage === undefined) return error;
-  const { kind, message, retryable, stopReason, status, code, retryAfterMs, requestId } = error;
-  return new LLMError({
-    kind,
-    message,
-    retryable,
-    stopReason,
-    status,
-    code,
-    retryAfterMs,
-    requestId,
-    usage: error.usage ?? usage,
-    partial: error.partial ?? (partial.length === 0 ? undefined : partial),
-  });
 }

@@ -9,7 +9,7 @@ import { LLMError } from '../../core/errors.ts';
 import type { Runtime } from '../../core/runtime.ts';
 import { toNetworkError } from './network-error.ts';
 import { concatBytes, decodeLoosely } from './utf8.ts';
-import { createWatch, type Watch } from './watch.ts';
+import { createWatch, timeoutCode, type Watch } from './watch.ts';
 
 /** Time limits of a request, in milliseconds; `Infinity` for none. */
 export interface RequestTimeouts {
@@ -76,6 +76,7 @@ export interface Answer {
 // A server that has sent its last event closes the answer at once. Reconnecting costs about as much.
 const DRAIN_MS = 100;
 const ERROR_BODY_MS = 5000;
+const REST_TIMEOUT = timeoutCode('rest');
 const MAX_ERROR_BYTES = 65_536;
 
 /**
@@ -103,7 +104,9 @@ export async function post<Result>(request: PostRequest, read: (answer: Answer) 
     if (watch.interruption()?.kind === 'aborted') throwIf(watch.interruption());
     return result;
   } catch (thrown) {
-    throw watch.interruption() ?? thrown;
+    const interruption = watch.interruption();
+    // What the reader made of an answer that it had waited for the rest of is worth more than that the rest did not come.
+    throw interruption === undefined || interruption.code === REST_TIMEOUT ? thrown : interruption;
   } finally {
     watch.end();
     connection.release();

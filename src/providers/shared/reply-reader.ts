@@ -1,7 +1,7 @@
 /** Reply reader: what every protocol's reader of replies is to those that bring it the bytes. Types only. */
-import type { LLMError, PartialReplyPart } from '../../core/errors.ts';
+import type { LLMError } from '../../core/errors.ts';
 import type { LLMDelta, LLMResponse } from '../../core/llm.ts';
-import type { Usage } from '../../core/usage.ts';
+import type { PartialReply } from './partial-reply.ts';
 
 /** Where a reader's findings go. */
 export interface ReplyOutlet {
@@ -14,7 +14,7 @@ export interface ReplyOutlet {
 /**
  * Reads one reply. Nothing here waits, and work per event does not grow with the reply.
  */
-export interface ReplyReader {
+export interface ReplyReader extends PartialReply {
   /**
    * Reads the parsed data of one event of a stream.
    *
@@ -32,8 +32,4 @@ export interface ReplyReader {
   readonly progress: number;
   /** The whole reply. @param sawEnd - Whether an end mark came. @throws {@link index.LLMError | LLMError} if it is no whole reply. */
   finish(sawEnd: boolean): LLMResponse;
-  /** What may be kept of a reply that was cut off. */
-  partial(): readonly PartialReplyPart[];
-  /** Tokens as far as the server told; undefined if it did not. */
-  readonly usage: Usage | undefined;
 }

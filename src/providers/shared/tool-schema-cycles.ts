@@ -52,7 +52,7 @@ export function planInlining(root: JsonObject, references: References): Inlining
     return typeof target !== 'object' || recursive.has(target) || (within !== undefined && leadsTo(target, within)) ? undefined : target;
   };
   const keepsAll = hasTooMany || isTooLarge(new Set([root, ...recursive]), targetIn);
-  return { keeps: (target) => keepsAll || recursive.has(target) || target === root, leadsTo };
+  return { keeps: (target) => keepsAll || recursive.has(target), leadsTo };
 }
 
 /** Whether one schema is reached from another by at least one step. */

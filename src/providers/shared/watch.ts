@@ -37,6 +37,11 @@ export interface Watch {
   end(): void;
 }
 
+/** The code of the error of a phase that took too long. */
+export function timeoutCode(phase: WaitPhase): string {
+  return `${phase}_timeout`;
+}
+
 /** The error of a request whose signal was aborted. */
 function abortedError(): LLMError {
   return new LLMError({ kind: 'aborted', message: 'The request was aborted.' });
@@ -77,7 +82,7 @@ export function createWatch({ signal, runtime, origin, release }: WatchOptions):
       return;
     }
     const message = `${origin} ${TIMED_OUT[phase]} within ${limitMs} ms.`;
-    interrupt(new LLMError({ kind: 'timeout', code: `${phase}_timeout`, message }));
+    interrupt(new LLMError({ kind: 'timeout', code: timeoutCode(phase), message }));
   }
 
   signal.addEventListener('abort', onAbort, { once: true });
