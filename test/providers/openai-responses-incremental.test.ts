@@ -262,6 +262,14 @@ describe('a history that does not go on from what the server has is sent whole',
     expect(shapes(server)[1]).toStrictEqual([undefined, 3]);
   });
 
+  it('a reply that stands there twice is gone on from where the server gave it', async () => {
+    const { server, go } = scene((number) => [said(number, 'x')]);
+    const [first, reply] = await go([userMessage('one')]);
+    await go([first!, reply!, first!, reply!, userMessage('two')]);
+
+    expect(shapes(server)[1]).toStrictEqual(['resp_1', 3]);
+  });
+
   it('ids of calls that the server would not know again are not gone on from', async () => {
     const { server, go } = scene((number) => [called(number, 'f', '{}', { call_id: 'a b' })]);
     const history = await go([userMessage('one')]);

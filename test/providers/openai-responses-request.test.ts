@@ -387,7 +387,10 @@ describe('thinking in the history', () => {
     const fake = await sentBack(reply([item, said(1, 'a')]), (message) => [userMessage('x'), message, userMessage('y')]);
     const both = await sentBack(reply([{ ...item, summary: [{ type: 'summary_text', text: 's' }], encrypted_content: 'E' }, said(1, 'a')]), (message) => [userMessage('x'), message, userMessage('y')]);
 
+    const two = await sentBack(reply([item, item, said(1, 'a')]), (message) => [userMessage('x'), message, userMessage('y')]);
+
     expect(inputOf(fake.sent[1]!)[1]).toStrictEqual({ type: 'reasoning', summary: [], content: [{ type: 'reasoning_text', text: 'hm' }] });
+    expect(typesOf(inputOf(two.sent[1]!))).toStrictEqual(['user', 'reasoning', 'reasoning', 'assistant', 'user']);
     expect(inputOf(both.sent[1]!)[1]).toMatchObject({ id: 'rs_1', summary: [{ type: 'summary_text', text: 's' }], content: [{ type: 'reasoning_text', text: 'hm' }], encrypted_content: 'E' });
   });
 

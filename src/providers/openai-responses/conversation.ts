@@ -77,10 +77,10 @@ export function createConversationWriter(config: OpenAIResponsesConfig): Convers
         previousResponseId: previous?.responseId,
         keep(response) {
           if (previous !== undefined) lostInRow = 0;
-          const { responseId, content, stopReason } = response;
+          const { responseId, content } = response;
           // What was for one request only is not in the next history, but it is in what the server keeps.
-          const isKept = isIncremental && tail.length === 0 && (stopReason === 'end_turn' || stopReason === 'tool_use');
-          if (!isKept || responseId === undefined || hasUnanswered(content, provider)) return;
+          const isKept = isIncremental && tail.length === 0 && !hasUnanswered(content, provider);
+          if (!isKept || responseId === undefined) return;
           held.keep({ responseId, items, count, reply: writeAnswer(response) });
         },
       };
