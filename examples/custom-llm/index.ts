@@ -36,6 +36,7 @@ export function quillLLM({ url, apiKey, model = 'quill-1', systemPrompt = '' }: 
       signal.throwIfAborted();
       const answer = await send(writeRequest(model, request), connection.signal);
       if (!answer.ok) throw refusal(await answer.text(), answer.status);
+      // Whichever way the loop is left, the body is let go of, and the connection with it.
       for await (const line of linesOf(answer)) {
         // Several lines come in one piece: after an abort from within `onDelta` nothing more is told.
         signal.throwIfAborted();
@@ -51,9 +52,7 @@ export function quillLLM({ url, apiKey, model = 'quill-1', systemPrompt = '' }: 
       // Servers quote keys. Redact first, then shorten: half a key is not found any more.
       throw new LLMError({ ...error, message: redact(message).slice(0, 500), code: code && redact(code), partial: reply.partial() });
     } finally {
-      // However it ended: no listener stays, and no connection is held on to.
       signal.removeEventListener('abort', letGo);
-      letGo();
     }
   }
 

@@ -82,10 +82,9 @@ export { llmRequest, type ReportedUsage, toolContext, type TestToolContext } fro
 export {
   llmConformance,
   type LLMConformanceCase,
-  type LLMConformanceCaseId,
-  type LLMConformanceGroup,
   type LLMConformanceOptions,
 } from './llm-conformance.ts';
+export type { LLMConformanceCaseId, LLMConformanceGroup } from './llm-conformance-case.ts';
 export type {
   LLMScene,
   LLMSceneCall,

@@ -3,14 +3,15 @@
  * on, lets go of its connection, and disturbs nobody.
  */
 import type { LLMResponse, ReplyPart } from '../core/llm.ts';
-import { systemRuntime, type Runtime } from '../core/runtime.ts';
-import type { CaseList } from './llm-conformance-case.ts';
+import type { CasesOf } from './llm-conformance-case.ts';
 import { expectContent, expectEqual, fail, shown } from './llm-conformance-checks.ts';
 import {
   answer,
   call,
   finish,
+  openEnded,
   partsOfSteps,
+  refusal,
   SCENE_USAGE,
   START,
   stepsOf,
@@ -18,21 +19,6 @@ import {
   type LLMSceneStep,
 } from './llm-conformance-scene.ts';
 import type { Exchange, Trial } from './llm-conformance-trial.ts';
-
-/** Ids of the cases about aborts and concurrency. */
-export type AbortCaseId =
-  | 'abort.before'
-  | 'abort.waiting'
-  | 'abort.headers'
-  | 'abort.midway'
-  | 'abort.in_delta'
-  | 'abort.stalled'
-  | 'abort.connection'
-  | 'abort.others'
-  | 'abort.listeners'
-  | 'reuse.abort'
-  | 'reuse.concurrent'
-  | 'request.scope';
 
 const WHY = 'the signal was aborted';
 
@@ -48,7 +34,7 @@ async function expectAborted(trial: Trial, exchange: Exchange): Promise<void> {
 const STALLED: readonly LLMSceneStep[] = [...stepsOf(text('Still here.')), { type: 'stall' }];
 
 /** Cases about aborts and concurrency. */
-export const abortCases: CaseList<AbortCaseId> = {
+export const abortCases: CasesOf<'abort' | 'reuse'> = {
   'abort.before': {
     title: 'a signal that is aborted already rejects soon, and nothing is sent (needs `requests()`)',
     async run(trial) {
@@ -155,8 +141,8 @@ export const abortCases: CaseList<AbortCaseId> = {
   'abort.listeners': {
     title: 'nothing is left on the signal, however the request ended: it lives as long as the turn',
     async run(trial) {
-      const refused: LLMSceneStep = { type: 'refuse', failure: { kind: 'server', message: 'Something went wrong here.' } };
-      const subject = await trial.open([answer(stepsOf(text('Done.'))), [refused], [START, ...STALLED]]);
+      const refused = refusal('server', 'Something went wrong here.');
+      const subject = await trial.open([answer(stepsOf(text('Done.'))), refused, [START, ...STALLED]]);
       const replied = subject.send();
       await replied.response();
       const failed = subject.send();
@@ -170,6 +156,18 @@ export const abortCases: CaseList<AbortCaseId> = {
     },
   },
 
+  'reuse.error': {
+    title: 'after a failure the LLM is as good as before',
+    async run(trial) {
+      await expectUsable(trial, refusal('server', 'Something went wrong here.'));
+    },
+  },
+  'reuse.cut': {
+    title: 'after an answer that broke off the LLM is as good as before, and knows nothing of it',
+    async run(trial) {
+      await expectUsable(trial, [START, ...openEnded(stepsOf(text('Half'), call('look_up', ['{"ci']))), { type: 'cut' }]);
+    },
+  },
   'reuse.abort': {
     title: 'after an abort the LLM is as good as before',
     async run(trial) {
@@ -200,23 +198,14 @@ export const abortCases: CaseList<AbortCaseId> = {
       expectEqual(responses.map(told).sort(), expected, 'the replies');
     },
   },
-
-  'request.scope': {
-    title: "a request with a scope is answered as one without, and leaves no timer on the scope's clock",
-    async run(trial) {
-      const { runtime, pendingTimers } = countingRuntime();
-      const scope = { turnId: 'turn_1', step: 1, stepId: 'step_1', runtime, notify: () => undefined };
-      const steps = stepsOf(text('In scope.'));
-      const subject = await trial.open([answer(steps), [START, ...STALLED]]);
-      const first = subject.send({ scope });
-      expectContent((await first.response()).content, partsOfSteps(steps));
-      const second = subject.send({ scope });
-      await trial.heard('Still here.');
-      await expectAborted(trial, second);
-      expectEqual(pendingTimers(), 0, 'timers left after a reply and an abort');
-    },
-  },
 };
+
+async function expectUsable(trial: Trial, first: readonly LLMSceneStep[]): Promise<void> {
+  const subject = await trial.open([first, answer(stepsOf(text('All'), call('note', ['{}'])), finish('tool_use'))]);
+  await subject.send().error();
+  const { content } = await subject.send().response();
+  if (content.length !== 2) fail(`the reply to the second request has ${content.length} parts, not 2: ${shown(content)}`);
+}
 
 /** A reply in one line. */
 function told({ content, usage }: LLMResponse): string {
@@ -226,25 +215,4 @@ function told({ content, usage }: LLMResponse): string {
 function say(part: ReplyPart): string {
   if (part.type === 'tool_call') return `${part.name}(${part.inputText})`;
   return part.type === 'text' ? part.text : shown(part);
-}
-
-/** The runtime of the process, with a count of the timers that wait. */
-function countingRuntime(): { readonly runtime: Runtime; readonly pendingTimers: () => number } {
-  const pending = new Set<object>();
-  const runtime: Runtime = {
-    ...systemRuntime,
-    setTimer(delayMs, callback) {
-      const timer = {};
-      pending.add(timer);
-      const cancel = systemRuntime.setTimer(delayMs, () => {
-        pending.delete(timer);
-        callback();
-      });
-      return () => {
-        pending.delete(timer);
-        cancel();
-      };
-    },
-  };
-  return { runtime, pendingTimers: () => pending.size };
 }

@@ -1,5 +1,103 @@
-/** Case: what the files of cases are lists of. */
+/** Case: the names of all of them, and what the files of cases are lists of. */
 import type { Trial } from './llm-conformance-trial.ts';
+
+/** Id of a case: stable, for `skip`. Its first word is the group. */
+export type LLMConformanceCaseId =
+  | 'llm.metadata'
+  | 'llm.secrets'
+  | 'text.stream'
+  | 'text.live'
+  | 'text.bytes'
+  | 'text.slow'
+  | 'thinking.stream'
+  | 'thinking.signature'
+  | 'parts.order'
+  | 'calls.single'
+  | 'calls.parallel'
+  | 'calls.interleaved'
+  | 'calls.exact'
+  | 'calls.broken'
+  | 'calls.no_arguments'
+  | 'calls.provider_ids'
+  | 'usage.counts'
+  | 'usage.cache_read'
+  | 'usage.cache_write'
+  | 'usage.thinking'
+  | 'stop.end_turn'
+  | 'stop.tool_use'
+  | 'stop.max_tokens'
+  | 'stop.max_tokens_in_call'
+  | 'stop.stop_sequence'
+  | 'stop.filtered'
+  | 'empty.reply'
+  | 'empty.thinking'
+  | 'empty.max_tokens'
+  | 'empty.filtered'
+  | 'deltas.late'
+  | 'errors.rate_limit'
+  | 'errors.overloaded'
+  | 'errors.server'
+  | 'errors.auth'
+  | 'errors.permission'
+  | 'errors.not_found'
+  | 'errors.quota'
+  | 'errors.invalid_request'
+  | 'errors.invalid_history'
+  | 'errors.context_overflow'
+  | 'errors.request_too_large'
+  | 'errors.media_rejected'
+  | 'errors.content_filter'
+  | 'errors.retry_after'
+  | 'errors.in_stream'
+  | 'errors.connection'
+  | 'errors.secrets'
+  | 'cut.start'
+  | 'cut.text'
+  | 'cut.close'
+  | 'cut.call'
+  | 'cut.partial'
+  | 'cut.thinking'
+  | 'abort.before'
+  | 'abort.waiting'
+  | 'abort.headers'
+  | 'abort.midway'
+  | 'abort.in_delta'
+  | 'abort.stalled'
+  | 'abort.connection'
+  | 'abort.others'
+  | 'abort.listeners'
+  | 'reuse.error'
+  | 'reuse.cut'
+  | 'reuse.abort'
+  | 'reuse.concurrent'
+  | 'request.scope'
+  | 'request.content'
+  | 'request.prefix'
+  | 'request.pairs'
+  | 'request.broken_arguments'
+  | 'request.round_trip'
+  | 'request.signature'
+  | 'request.foreign'
+  | 'request.media'
+  | 'request.unchanged'
+  | 'request.without_listener';
+
+/** The first word of the ids of some cases: stands for all of them. */
+export type LLMConformanceGroup =
+  | 'llm'
+  | 'text'
+  | 'thinking'
+  | 'parts'
+  | 'calls'
+  | 'usage'
+  | 'stop'
+  | 'empty'
+  | 'deltas'
+  | 'errors'
+  | 'cut'
+  | 'abort'
+  | 'reuse'
+  | 'request';
 
 /** A case, before it has an LLM to run on. */
 export interface CaseDefinition {
@@ -9,5 +107,5 @@ export interface CaseDefinition {
   readonly run: (trial: Trial) => Promise<void>;
 }
 
-/** Cases by id. */
-export type CaseList<Id extends string> = Readonly<Record<Id, CaseDefinition>>;
+/** All cases of some groups, by id. */
+export type CasesOf<Group extends LLMConformanceGroup> = Readonly<Record<Extract<LLMConformanceCaseId, `${Group}.${string}`>, CaseDefinition>>;

@@ -1,13 +1,13 @@
 /** Cases about failures: what the server reports, before or within an answer, and answers that break off. */
 import { LLMError, type LLMErrorKind } from '../core/errors.ts';
-import type { CaseDefinition, CaseList } from './llm-conformance-case.ts';
-import { expectEqual, fail, shown } from './llm-conformance-checks.ts';
+import type { CaseDefinition, CasesOf } from './llm-conformance-case.ts';
+import { expectEqual, fail } from './llm-conformance-checks.ts';
 import { SIGNATURE } from './llm-conformance-replies.ts';
 import {
   answer,
   call,
-  finish,
   openEnded,
+  refusal,
   START,
   stepsOf,
   text,
@@ -17,46 +17,9 @@ import {
 } from './llm-conformance-scene.ts';
 import { SCENE_KEY, type Trial } from './llm-conformance-trial.ts';
 
-/** Kinds of failures that servers report before they answer. */
-type ReportedKind =
-  | 'rate_limit'
-  | 'overloaded'
-  | 'server'
-  | 'auth'
-  | 'permission'
-  | 'not_found'
-  | 'quota'
-  | 'invalid_request'
-  | 'invalid_history'
-  | 'context_overflow'
-  | 'request_too_large'
-  | 'media_rejected'
-  | 'content_filter';
-
-/** Ids of the cases about failures. */
-export type FailureCaseId =
-  | `errors.${ReportedKind}`
-  | 'errors.retry_after'
-  | 'errors.in_stream'
-  | 'errors.connection'
-  | 'errors.secrets'
-  | 'cut.start'
-  | 'cut.text'
-  | 'cut.close'
-  | 'cut.call'
-  | 'cut.partial'
-  | 'cut.thinking'
-  | 'deltas.late'
-  | 'reuse.error'
-  | 'reuse.cut';
-
 const RETRY_AFTER_MS = 7000;
 
-function refusal(kind: LLMErrorKind, message: string, more: Partial<LLMSceneFailure> = {}): readonly LLMSceneStep[] {
-  return [{ type: 'refuse', failure: { kind, message, ...more } }];
-}
-
-function kindCase(kind: ReportedKind, message: string): CaseDefinition {
+function kindCase(kind: LLMErrorKind, message: string): CaseDefinition {
   const { retryable } = new LLMError({ kind, message });
   return {
     title: `a failure that is \`${kind}\` is told as that, ${retryable ? 'worth' : 'not worth'} a retry`,
@@ -85,7 +48,7 @@ function arrived({ partial = [] }: LLMError): readonly unknown[] {
 const HALF = openEnded(stepsOf(text('Half a sentence')));
 
 /** Cases about failures. */
-export const failureCases: CaseList<FailureCaseId> = {
+export const failureCases: CasesOf<'errors' | 'cut' | 'deltas'> = {
   'errors.rate_limit': kindCase('rate_limit', 'Too many requests.'),
   'errors.overloaded': kindCase('overloaded', 'The model is overloaded.'),
   'errors.server': kindCase('server', 'Something went wrong here.'),
@@ -190,24 +153,4 @@ export const failureCases: CaseList<FailureCaseId> = {
       if (problem !== undefined) fail(problem);
     },
   },
-
-  'reuse.error': {
-    title: 'after a failure the LLM is as good as before',
-    async run(trial) {
-      await expectUsable(trial, refusal('server', 'Something went wrong here.'));
-    },
-  },
-  'reuse.cut': {
-    title: 'after an answer that broke off the LLM is as good as before, and knows nothing of it',
-    async run(trial) {
-      await expectUsable(trial, [START, ...openEnded(stepsOf(text('Half'), call('look_up', ['{"ci']))), { type: 'cut' }]);
-    },
-  },
 };
-
-async function expectUsable(trial: Trial, first: readonly LLMSceneStep[]): Promise<void> {
-  const subject = await trial.open([first, answer(stepsOf(text('All'), call('note', ['{}'])), finish('tool_use'))]);
-  await subject.send().error();
-  const { content } = await subject.send().response();
-  if (content.length !== 2) fail(`the reply to the second request has ${content.length} parts, not 2: ${shown(content)}`);
-}

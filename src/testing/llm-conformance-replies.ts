@@ -2,7 +2,7 @@
 import type { LLMDelta } from '../core/llm.ts';
 import type { StepStopReason } from '../core/stop-reason.ts';
 import type { Usage } from '../core/usage.ts';
-import type { CaseDefinition, CaseList } from './llm-conformance-case.ts';
+import type { CaseDefinition, CasesOf } from './llm-conformance-case.ts';
 import { expectContent, expectEqual, expectNoSecret, fail, shown } from './llm-conformance-checks.ts';
 import {
   alternatingSteps,
@@ -21,44 +21,13 @@ import {
 import { SCENE_KEY, type Replied, type Trial } from './llm-conformance-trial.ts';
 import { pause } from './llm-conformance-wait.ts';
 
-/** Ids of the cases about whole replies. */
-export type ReplyCaseId =
-  | 'llm.metadata'
-  | 'llm.secrets'
-  | 'text.stream'
-  | 'text.live'
-  | 'text.bytes'
-  | 'text.slow'
-  | 'thinking.stream'
-  | 'thinking.signature'
-  | 'parts.order'
-  | 'calls.single'
-  | 'calls.parallel'
-  | 'calls.interleaved'
-  | 'calls.exact'
-  | 'calls.broken'
-  | 'calls.no_arguments'
-  | 'calls.provider_ids'
-  | 'usage.counts'
-  | 'usage.cache_read'
-  | 'usage.cache_write'
-  | 'usage.thinking'
-  | 'stop.end_turn'
-  | 'stop.tool_use'
-  | 'stop.max_tokens'
-  | 'stop.max_tokens_in_call'
-  | 'stop.stop_sequence'
-  | 'stop.filtered'
-  | 'empty.reply'
-  | 'empty.thinking'
-  | 'empty.max_tokens'
-  | 'empty.filtered';
-
 /** The signature of signed thinking. */
 export const SIGNATURE = 'c2lnbmVkLWJ5LXRoZS1zZXJ2ZXI=';
 
 // Characters of two, three and four bytes, and what JSON and line protocols escape.
-const AWKWARD = ['Grüße, ', '世界 🌍', ' — "quoted" \\ and\r\nnew lines\n\n', 'data: {"a":1}'];
+const AWKWARD = ['Grüße, 世界 🌍🌎🌏🌐', ' — "quoted" \\ and\r\nnew lines\n\ndata: {"a":1}'];
+// Of four characters of four bytes in a row one is cut at least. Smaller pieces would show no more, and take longer.
+const CUTTING_BYTES = 7;
 const SLOW_MS = 60;
 
 async function expectReply(trial: Trial, steps: readonly LLMSceneStep[], end?: LLMSceneFinish): Promise<Replied> {
@@ -105,7 +74,7 @@ function emptyCase(title: string, steps: readonly LLMSceneStep[]): CaseDefinitio
 }
 
 /** Cases about whole replies. */
-export const replyCases: CaseList<ReplyCaseId> = {
+export const replyCases: CasesOf<'llm' | 'text' | 'thinking' | 'parts' | 'calls' | 'usage' | 'stop' | 'empty'> = {
   'llm.metadata': {
     title: 'the LLM names its provider and its model, and has a system prompt, empty or not',
     async run(trial) {
@@ -143,10 +112,10 @@ export const replyCases: CaseList<ReplyCaseId> = {
     },
   },
   'text.bytes': {
-    title: 'a reply reads the same when it comes byte by byte',
+    title: 'a reply reads the same when it comes in small pieces, which cut lines and characters',
     async run(trial) {
-      const steps = stepsOf(text(...AWKWARD), call('note', ['{"text":"', '世界 🌍', '"}']));
-      for (const chunkBytes of [1, 3, undefined]) {
+      const steps = stepsOf(text(...AWKWARD), call('note', ['{"text":"世界 🌍"}']));
+      for (const chunkBytes of [CUTTING_BYTES, undefined]) {
         const subject = await trial.open([answer(steps, finish('tool_use'))], chunkBytes);
         const { content } = await subject.send().response();
         expectContent(content, partsOfSteps(steps));

@@ -15,7 +15,7 @@ import {
   type MessageSource,
   type ToolCallPart,
 } from '../core/message.ts';
-import type { CaseList } from './llm-conformance-case.ts';
+import type { CasesOf } from './llm-conformance-case.ts';
 import { expectContent, expectEqual, fail, shown } from './llm-conformance-checks.ts';
 import { SIGNATURE } from './llm-conformance-replies.ts';
 import {
@@ -23,6 +23,7 @@ import {
   call,
   finish,
   partsOfSteps,
+  START,
   stepsOf,
   text,
   thought,
@@ -31,19 +32,7 @@ import {
   type LLMSentResult,
 } from './llm-conformance-scene.ts';
 import type { Subject, Trial } from './llm-conformance-trial.ts';
-
-/** Ids of the cases about requests. */
-export type RequestCaseId =
-  | 'request.content'
-  | 'request.prefix'
-  | 'request.pairs'
-  | 'request.broken_arguments'
-  | 'request.round_trip'
-  | 'request.signature'
-  | 'request.foreign'
-  | 'request.media'
-  | 'request.unchanged'
-  | 'request.without_listener';
+import { countingRuntime } from './llm-conformance-wait.ts';
 
 const OK: readonly LLMSceneStep[] = answer(stepsOf(text('Fine.')));
 
@@ -134,7 +123,7 @@ function asMessage({ content, modelId, provider }: LLMResponse, { llm }: Subject
 }
 
 /** Cases about requests. */
-export const requestCases: CaseList<RequestCaseId> = {
+export const requestCases: CasesOf<'request'> = {
   'request.content': {
     title: "the request's system prompt, tools and messages arrive, in their order (needs `requests()`)",
     async run(trial) {
@@ -286,6 +275,22 @@ export const requestCases: CaseList<RequestCaseId> = {
       const steps = stepsOf(text('Nobody ', 'listens.'), call('note', ['{"n"', ':1}']));
       const subject = await trial.open([answer(steps, finish('tool_use'))]);
       expectContent((await subject.send({ onDelta: undefined }).response()).content, partsOfSteps(steps));
+    },
+  },
+  'request.scope': {
+    title: "a request with a scope is answered as one without, and leaves no timer on the scope's clock",
+    async run(trial) {
+      const { runtime, pendingTimers } = countingRuntime();
+      const scope = { turnId: 'turn_1', step: 1, stepId: 'step_1', runtime, notify: () => undefined };
+      const steps = stepsOf(text('In scope.'));
+      const subject = await trial.open([answer(steps), [START, ...stepsOf(text('Still here.')), { type: 'stall' }]]);
+      const first = subject.send({ scope });
+      expectContent((await first.response()).content, partsOfSteps(steps));
+      const second = subject.send({ scope });
+      await trial.heard('Still here.');
+      second.controller.abort();
+      await second.rejection('the signal was aborted');
+      expectEqual(pendingTimers(), 0, 'timers left after a reply and an abort');
     },
   },
 };

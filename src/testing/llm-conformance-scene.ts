@@ -223,7 +223,7 @@ export function call(name: string, pieces: readonly string[], providerId?: strin
 }
 
 /** Gives parts their positions. */
-export function layOut(plans: readonly PartPlan[]): readonly PlannedPart[] {
+function layOut(plans: readonly PartPlan[]): readonly PlannedPart[] {
   let callIndex = 0;
   return plans.map((plan, index) => {
     const planned = plan(index, callIndex);
@@ -279,4 +279,9 @@ export function answer(steps: readonly LLMSceneStep[], end: LLMSceneFinish = fin
 /** The parts that a list of steps begins, in order. */
 export function partsOfSteps(steps: readonly LLMSceneStep[]): readonly LLMScenePart[] {
   return steps.flatMap((step) => (step.type === 'part.begin' ? [step.part] : []));
+}
+
+/** An answer that is a failure. */
+export function refusal(kind: LLMErrorKind, message: string, more: Partial<LLMSceneFailure> = {}): readonly LLMSceneStep[] {
+  return [{ type: 'refuse', failure: { kind, message, ...more } }];
 }

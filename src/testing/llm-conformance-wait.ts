@@ -3,6 +3,8 @@
  *
  * Time counts in slices, so that a process that stood still for a while has not used its limit up.
  */
+import { systemRuntime, type Runtime } from '../core/runtime.ts';
+
 const SLICES = 20;
 
 /** Waits, in slices. */
@@ -37,4 +39,25 @@ export function createGate(): Gate {
     open = resolve;
   });
   return { opened, open };
+}
+
+/** The runtime of the process, with a count of the timers that wait. */
+export function countingRuntime(): { readonly runtime: Runtime; readonly pendingTimers: () => number } {
+  const pending = new Set<object>();
+  const runtime: Runtime = {
+    ...systemRuntime,
+    setTimer(delayMs, callback) {
+      const timer = {};
+      pending.add(timer);
+      const cancel = systemRuntime.setTimer(delayMs, () => {
+        pending.delete(timer);
+        callback();
+      });
+      return () => {
+        pending.delete(timer);
+        cancel();
+      };
+    },
+  };
+  return { runtime, pendingTimers: () => pending.size };
 }

@@ -5,19 +5,13 @@
  * - A case that does not apply is skipped by name and with a reason, and stays in the list.
  * - Cases share nothing, so that they may run in any order, also side by side.
  */
-import { abortCases, type AbortCaseId } from './llm-conformance-aborts.ts';
-import type { CaseDefinition } from './llm-conformance-case.ts';
-import { failureCases, type FailureCaseId } from './llm-conformance-failures.ts';
-import { replyCases, type ReplyCaseId } from './llm-conformance-replies.ts';
-import { requestCases, type RequestCaseId } from './llm-conformance-requests.ts';
+import { abortCases } from './llm-conformance-aborts.ts';
+import type { CaseDefinition, LLMConformanceCaseId, LLMConformanceGroup } from './llm-conformance-case.ts';
+import { failureCases } from './llm-conformance-failures.ts';
+import { replyCases } from './llm-conformance-replies.ts';
+import { requestCases } from './llm-conformance-requests.ts';
 import type { LLMScene, LLMUnderTest } from './llm-conformance-scene.ts';
 import { Trial } from './llm-conformance-trial.ts';
-
-/** Id of a case. */
-export type LLMConformanceCaseId = ReplyCaseId | FailureCaseId | AbortCaseId | RequestCaseId;
-
-/** The first word of the ids of some cases: stands for all of them. */
-export type LLMConformanceGroup = LLMConformanceCaseId extends infer Id ? (Id extends `${infer Group}.${string}` ? Group : never) : never;
 
 /** One thing that an adapter has to do. Made by {@link llmConformance}. */
 export interface LLMConformanceCase {

@@ -60,7 +60,8 @@ it("sends the server's note on a call back to it, and to nobody else", async () 
   const calls = content.map((part) => ({ ...part, id: 'call_1' })) as never;
   for (const provider of ['quill', 'another']) {
     const reply = assistantMessage(calls, { id: 's1', source: { provider, modelId: 'm' } });
-    await llm.chat(llmRequest({ messages: [userMessage('Look.', { id: 'm1' }), reply, toolMessage('Seen.', { toolCallId: 'call_1', name: 'look' })] }));
+    const result = toolMessage('Seen.', { toolCallId: 'call_1', name: 'look' });
+    await llm.chat(llmRequest({ messages: [userMessage('Look.', { id: 'm1' }), reply, result] }));
   }
 
   expect(content).toStrictEqual([{ type: 'tool_call', name: 'look', inputText: '', providerId: 'q1', providerData: 'NOTE' }]);
@@ -109,7 +110,13 @@ it.each([
 it('passes over lines that it does not know, and ends that it does not', async () => {
   const { llm } = await serve([{ event: 'horoscope' } as never, { event: 'say', text: 'Fine.' }, { event: 'bye', why: 'constructor', cost: COST }]);
 
-  expect(await llm.chat(llmRequest())).toMatchObject({ content: [{ type: 'text', text: 'Fine.' }], stopReason: 'unknown', rawStopReason: 'constructor' });
+  const { content, stopReason, rawStopReason } = await llm.chat(llmRequest());
+
+  expect({ content, stopReason, rawStopReason }).toStrictEqual({
+    content: [{ type: 'text', text: 'Fine.' }],
+    stopReason: 'unknown',
+    rawStopReason: 'constructor',
+  });
 });
 
 it('runs a turn with a tool', () => {
