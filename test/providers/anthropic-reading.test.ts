@@ -90,6 +90,13 @@ describe('the end of a reply', () => {
     expect(called.response).toMatchObject({ stopReason: 'max_tokens', content: [{ name: 'f', inputText: '{"path":"a' }] });
   });
 
+  it('B15: at the output limit leaves out a call of the provider\'s tool that was cut', async () => {
+    const use = block(1, { type: 'server_tool_use', id: 's', name: 'web_search', input: {} }, { type: 'input_json_delta', partial_json: '{"que' }).slice(0, 2);
+    const { response } = await readReply(named([messageStart(), ...textBlock(0, 'x'), ...use, ...messageEnd('max_tokens')]));
+
+    expect(response.content).toStrictEqual([{ type: 'text', text: 'x' }]);
+  });
+
   it.each([
     ['no block', []],
     ['thinking only', [thinkingBlock(0, 'hm', 'S')]],

@@ -152,7 +152,7 @@ export function createReplyReader(options: ReplyReaderOptions): ReplyReader {
   function blockOf(kind: 'thinking', index: unknown): ThinkingBlock;
   function blockOf(kind: 'text' | 'thinking', index: unknown): TextBlock | ThinkingBlock {
     const known = blockAt(index);
-    if (known?.kind === kind && !known.isClosed) return known;
+    if (known?.kind === kind) return known;
     // A block of the kind that it was asked to be.
     return start({ type: kind }, index) as TextBlock | ThinkingBlock;
   }
