@@ -2,12 +2,12 @@
 import { LLMError, type LLMErrorKind } from '../core/errors.ts';
 import type { CaseDefinition, CasesOf } from './llm-conformance-case.ts';
 import { expectEqual, fail } from './llm-conformance-checks.ts';
-import { SIGNATURE } from './llm-conformance-replies.ts';
 import {
   answer,
   call,
   openEnded,
   refusal,
+  SIGNATURE,
   START,
   stepsOf,
   text,

@@ -1,9 +1,11 @@
 /** Cases about whole replies: fragments, text, thinking, calls, usage, stop reasons, and replies that hold nothing. */
 import type { LLMDelta } from '../core/llm.ts';
+import { userMessage } from '../core/message.ts';
 import type { StepStopReason } from '../core/stop-reason.ts';
 import type { Usage } from '../core/usage.ts';
 import type { CaseDefinition, CasesOf } from './llm-conformance-case.ts';
 import { expectContent, expectEqual, expectNoSecret, fail, shown } from './llm-conformance-checks.ts';
+import { asMessage, resultOf, TOOLS } from './llm-conformance-history.ts';
 import {
   alternatingSteps,
   answer,
@@ -12,6 +14,7 @@ import {
   openEnded,
   partsOfSteps,
   SCENE_USAGE,
+  SIGNATURE,
   stepsOf,
   text,
   thought,
@@ -20,9 +23,6 @@ import {
 } from './llm-conformance-scene.ts';
 import { SCENE_KEY, type Replied, type Trial } from './llm-conformance-trial.ts';
 import { pause } from './llm-conformance-wait.ts';
-
-/** The signature of signed thinking. */
-export const SIGNATURE = 'c2lnbmVkLWJ5LXRoZS1zZXJ2ZXI=';
 
 // Characters of two, three and four bytes, and what JSON and line protocols escape.
 const AWKWARD = ['Grüße, 世界 🌍🌎🌏🌐', ' — "quoted" \\ and\r\nnew lines\n\ndata: {"a":1}'];
@@ -177,10 +177,16 @@ export const replyCases: CasesOf<'llm' | 'text' | 'thinking' | 'parts' | 'calls'
     },
   },
   'calls.exact': {
-    title: 'arguments are kept byte for byte, white space and escapes included',
+    title: 'arguments are kept, and go back, byte for byte, white space and escapes included (needs `calls`)',
     async run(trial) {
       const pieces = ['{ "b": 1e2,\n\t"a"', ': "\\u00e9 é 🌍 \\"x\\" \\/"', ', "b" : -0.0 }'];
-      await expectReply(trial, stepsOf(call('note', pieces)), finish('tool_use'));
+      const steps = stepsOf(call('look_up', pieces));
+      const subject = await trial.open([answer(steps, finish('tool_use')), answer(stepsOf(text('Fine.')))]);
+      const response = await subject.send({ tools: TOOLS }).response();
+      expectContent(response.content, partsOfSteps(steps));
+      const messages = [userMessage('Look.', { id: 'm1' }), asMessage(response, subject.llm), resultOf('call_1')];
+      await subject.send({ tools: TOOLS, messages }).response();
+      expectEqual(subject.requests('calls')[1]?.map(({ inputText }) => inputText), [pieces.join('')], 'the arguments that were sent back');
     },
   },
   'calls.broken': {

@@ -5,24 +5,17 @@
  */
 import { isLLMError } from '../core/errors.ts';
 import { isRecord } from '../core/json.ts';
-import type { LLMRequest, LLMResponse, ToolDefinition } from '../core/llm.ts';
-import {
-  assistantMessage,
-  toolMessage,
-  userMessage,
-  type AssistantMessage,
-  type Message,
-  type MessageSource,
-  type ToolCallPart,
-} from '../core/message.ts';
+import type { LLMRequest } from '../core/llm.ts';
+import { assistantMessage, toolMessage, userMessage, type Message } from '../core/message.ts';
 import type { CasesOf } from './llm-conformance-case.ts';
 import { expectContent, expectEqual, fail, shown } from './llm-conformance-checks.ts';
-import { SIGNATURE } from './llm-conformance-replies.ts';
+import { asMessage, FOREIGN_STEPS, historyCall, resultOf, STRANGER, TOOLS } from './llm-conformance-history.ts';
 import {
   answer,
   call,
   finish,
   partsOfSteps,
+  SIGNATURE,
   START,
   stepsOf,
   text,
@@ -35,44 +28,6 @@ import type { Subject, Trial } from './llm-conformance-trial.ts';
 import { countingRuntime } from './llm-conformance-wait.ts';
 
 const OK: readonly LLMSceneStep[] = answer(stepsOf(text('Fine.')));
-
-const TOOLS: readonly ToolDefinition[] = [
-  {
-    name: 'look_up',
-    description: 'TOOL-DESCRIPTION.',
-    inputSchema: { type: 'object', properties: { tool_property: { type: 'string' } }, required: ['tool_property'] },
-  },
-  { name: 'note', description: 'Takes a note.', inputSchema: { type: 'object', properties: { text: { type: 'string' } } } },
-];
-
-const STRANGER: MessageSource = { provider: 'another-provider', modelId: 'another-model' };
-
-function historyCall(id: string, inputText: string, providerId?: string): ToolCallPart {
-  return { type: 'tool_call', id, name: 'look_up', inputText, ...(providerId !== undefined && { providerId }) };
-}
-
-function resultOf(toolCallId: string, isError = false): Message {
-  return toolMessage(`RESULT-OF-${toolCallId}`, { id: `message_${toolCallId}`, toolCallId, name: 'look_up', isError });
-}
-
-/** Two steps of another model: ids that are no good anywhere, that come twice, or that are not there. */
-const FOREIGN_STEPS: readonly Message[] = [
-  userMessage('FIRST-QUESTION', { id: 'message_1' }),
-  assistantMessage(
-    [
-      { type: 'text', text: 'FIRST-WORDS' },
-      historyCall('call_a', '{"tool_property":"a"}', `functions.look_up:0/§ ${'long '.repeat(20)}`),
-      historyCall('call_b', '{"tool_property":"b"}', 'SAME00001'),
-      historyCall('call_c', '{ "tool_property": "c" }'),
-    ],
-    { id: 'step_1', source: STRANGER },
-  ),
-  resultOf('call_a'),
-  resultOf('call_b', true),
-  resultOf('call_c'),
-  assistantMessage([historyCall('call_d', '{"tool_property":"d"}', 'SAME00001')], { id: 'step_2', source: STRANGER }),
-  resultOf('call_d'),
-];
 
 /** Sends one request after the other to an LLM whose server answers each. */
 async function sendAll(trial: Trial, ...requests: readonly Partial<LLMRequest>[]): Promise<Subject> {
@@ -113,13 +68,6 @@ function objectOf({ inputText }: LLMSentCall): unknown {
   } catch {
     return fail(`arguments are sent as ${shown(inputText)}, which is no JSON: servers refuse it in every later request of the conversation`);
   }
-}
-
-/** A reply as it stands in the history of the next request: what the loop makes of it. */
-function asMessage({ content, modelId, provider }: LLMResponse, { llm }: Subject): AssistantMessage {
-  let count = 0;
-  const parts = content.map((part) => (part.type === 'tool_call' ? { ...part, id: `call_${(count += 1)}` } : part));
-  return assistantMessage(parts, { id: 'step_1', source: { provider: provider ?? llm.provider, modelId: modelId ?? llm.modelId } });
 }
 
 /** Cases about requests. */
@@ -178,14 +126,14 @@ export const requestCases: CasesOf<'request'> = {
     },
   },
   'request.round_trip': {
-    title: "a reply goes back as it came: the server's ids, and arguments byte for byte (needs `calls` and `results`)",
+    title: "a reply goes back as it came: calls and results by the server's own ids (needs `calls` and `results`)",
     async run(trial) {
-      const steps = stepsOf(text('I look.'), call('look_up', ['{ "tool_property" :', '"Oslo" }']), call('look_up', ['{}']));
+      const steps = stepsOf(text('I look.'), call('look_up', ['{"tool_property":', '"Oslo"}']), call('look_up', ['{}']));
       const subject = await trial.open([answer(steps, finish('tool_use')), OK]);
       const question = userMessage('Look.', { id: 'm1' });
       const response = await subject.send({ tools: TOOLS, messages: [question] }).response();
       expectContent(response.content, partsOfSteps(steps));
-      const message = asMessage(response, subject);
+      const message = asMessage(response, subject.llm);
       await subject.send({ tools: TOOLS, messages: [question, message, resultOf('call_1'), resultOf('call_2')] }).response();
 
       const [, calls = []] = subject.requests('calls');
@@ -204,7 +152,7 @@ export const requestCases: CasesOf<'request'> = {
       const steps = stepsOf(thought(['Signed.'], SIGNATURE), call('look_up', ['{}']));
       const subject = await trial.open([answer(steps, finish('tool_use')), OK, OK]);
       const question = userMessage('Think.', { id: 'm1' });
-      const message = asMessage(await subject.send({ tools: TOOLS, messages: [question] }).response(), subject);
+      const message = asMessage(await subject.send({ tools: TOOLS, messages: [question] }).response(), subject.llm);
       for (const reply of [message, { ...message, source: STRANGER }]) {
         await subject.send({ tools: TOOLS, messages: [question, reply, resultOf('call_1')] }).response();
       }

@@ -192,6 +192,9 @@ export interface LLMUnderTest {
   close?(): Promise<void> | void;
 }
 
+/** The signature of signed thinking. */
+export const SIGNATURE = 'c2lnbmVkLWJ5LXRoZS1zZXJ2ZXI=';
+
 /** A part with the fragments that it comes in. */
 export interface PlannedPart {
   readonly part: LLMScenePart;

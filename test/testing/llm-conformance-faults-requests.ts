@@ -142,6 +142,14 @@ export const requestFaults: Readonly<Record<string, FaultDefinition>> = {
       return { ...rest, calls: calls.map((call, at) => ({ ...call, inputText: given[at]!.inputText })) };
     },
   },
+  'sends arguments in its own way': {
+    caughtBy: ['calls.exact'],
+    saying: /sent back/,
+    wire: (request) => {
+      const { calls = [], ...rest } = toWire(request);
+      return { ...rest, calls: calls.map((call) => ({ ...call, inputText: JSON.stringify(JSON.parse(call.inputText)) })) };
+    },
+  },
   'sends signatures to anybody': {
     caughtBy: ['request.signature', 'request.foreign'],
     saying: /is in the request/,
