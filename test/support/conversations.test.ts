@@ -1,7 +1,7 @@
 /** The generator of conversations: what it promises of each, and that it comes to what it is there for. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Message, projectMessages } from 'turnloop';
+import { type JsonValue, type Message, projectMessages } from 'turnloop';
 import { brokenRules } from '../properties/protocol-rules.ts';
 import { scenarios } from '../properties/scenario.ts';
 import { conversations, type ConversationTarget, requestSizes, transcriptHistories } from './conversations.ts';
@@ -66,6 +66,18 @@ describe('conversations', () => {
     const texts = (target: ConversationTarget): string => JSON.stringify(fc.sample(conversations(target), { numRuns: 200, seed: SEED }));
     expect(texts(TARGET)).toContain('rs_strange');
     expect(texts({ ...TARGET, hasStrangeData: false })).not.toContain('rs_strange');
+  });
+
+  it('hold samples that are made of a number once each', () => {
+    const made = (count: number): JsonValue => ({ made: count });
+    const target: ConversationTarget = { ...TARGET, thinkingData: [made], textData: [made], callData: [made], providerRuns: [(count) => [made(count)]] };
+    let total = 0;
+    for (const messages of fc.sample(conversations(target), { numRuns: 200, seed: SEED })) {
+      const numbers = [...JSON.stringify(messages).matchAll(/"made":(\d+)/g)].map(([, number]) => number);
+      expect(new Set(numbers).size).toBe(numbers.length);
+      total += numbers.length;
+    }
+    expect(total).toBeGreaterThan(200);
   });
 
   it('were asked for before each reply, and are at the end', () => {

@@ -10,8 +10,12 @@ import {
   type AssistantPart,
   createTranscript,
   type JsonValue,
+  type MediaPart,
   type Message,
   type MessageSource,
+  type ProviderPart,
+  type TextPart,
+  type ThinkingPart,
   toolMessage,
   type ToolResultPart,
   userMessage,
@@ -20,6 +24,9 @@ import {
 import { play } from '../properties/play.ts';
 import type { Scenario } from '../properties/scenario.ts';
 
+/** What stands for something that a provider sent; made of a number where no two of its kind may be the same. */
+export type Sample<Value> = Value | ((count: number) => Value);
+
 /** Whom the history is going to be sent to, and what that provider is known to attach. */
 export interface ConversationTarget {
   /** The adapter's `provider`. */
@@ -27,16 +34,16 @@ export interface ConversationTarget {
   /** The adapter's `modelId`. */
   readonly modelId: string;
   /** Samples of `providerData` on thinking. @defaultValue none */
-  readonly thinkingData?: readonly JsonValue[];
+  readonly thinkingData?: readonly Sample<JsonValue>[];
   /** Samples of `providerData` on text. @defaultValue none */
-  readonly textData?: readonly JsonValue[];
+  readonly textData?: readonly Sample<JsonValue>[];
   /** Samples of `providerData` on calls. @defaultValue none */
-  readonly callData?: readonly JsonValue[];
+  readonly callData?: readonly Sample<JsonValue>[];
   /**
    * Runs of provider parts that stand together (a search and what it found), each as it came from the provider. Only an
    * interrupted reply holds less than a whole run. @defaultValue none
    */
-  readonly providerRuns?: readonly (readonly JsonValue[])[];
+  readonly providerRuns?: readonly Sample<readonly JsonValue[]>[];
   /** Whether parts also carry what another adapter of that provider attached. @defaultValue true */
   readonly hasStrangeData?: boolean;
 }
@@ -75,13 +82,16 @@ interface Call {
   readonly inputText: string;
   readonly input?: unknown;
   readonly providerId?: string;
-  readonly providerData?: JsonValue;
+  readonly providerData?: Sample<JsonValue> | undefined;
   readonly result: readonly ToolResultPart[];
   readonly isError: boolean;
 }
 
+/** A part whose data is still to be made. */
+type Draft = (Omit<TextPart, 'providerData'> | Omit<ThinkingPart, 'providerData'>) & { readonly providerData?: Sample<JsonValue> | undefined };
+
 /** A piece of a reply; a call brings its result along, a run is made of several parts. */
-type Piece = { readonly part: AssistantPart } | { readonly call: Call } | { readonly run: readonly AssistantPart[] };
+type Piece = { readonly part: Draft | MediaPart | ProviderPart } | { readonly call: Call } | { readonly run: Sample<readonly JsonValue[]> };
 
 interface Reply {
   readonly pieces: readonly Piece[];
@@ -181,8 +191,8 @@ function contentPieces(target: ConversationTarget): fc.Arbitrary<Piece> {
     providerData: data(target, target.thinkingData),
   });
   const text = fc.record({ type: fc.constant('text' as const), text: wildText, providerData: data(target, target.textData) });
-  const foreign = fc.constant<AssistantPart>({ type: 'provider', provider: OTHER.provider, data: { type: 'their_block' } });
-  const single = fc.oneof<fc.MaybeWeightedArbitrary<AssistantPart>[]>(
+  const foreign = fc.constant<ProviderPart>({ type: 'provider', provider: OTHER.provider, data: { type: 'their_block' } });
+  const single = fc.oneof<fc.MaybeWeightedArbitrary<Draft | MediaPart | ProviderPart>[]>(
     { weight: 4, arbitrary: thinking },
     { weight: 4, arbitrary: text },
     { weight: 1, arbitrary: media },
@@ -191,9 +201,7 @@ function contentPieces(target: ConversationTarget): fc.Arbitrary<Piece> {
   const pieces = single.map((part): Piece => ({ part }));
   const { providerRuns: runs = [] } = target;
   if (runs.length === 0) return pieces;
-  const run = fc
-    .constantFrom(...runs)
-    .map((blocks): Piece => ({ run: blocks.map((block) => ({ type: 'provider', provider: target.provider, data: block })) }));
+  const run = fc.constantFrom(...runs).map((blocks): Piece => ({ run: blocks }));
   return fc.oneof({ weight: 8, arbitrary: pieces }, { weight: 1, arbitrary: run });
 }
 
@@ -215,14 +223,16 @@ function callPieces(target: ConversationTarget): fc.Arbitrary<Piece> {
 }
 
 /** Nothing, a sample, or what another adapter wrote. */
-function data({ hasStrangeData = true }: ConversationTarget, samples: readonly JsonValue[] = []): fc.Arbitrary<JsonValue | undefined> {
-  const choices: (readonly [number, readonly (JsonValue | undefined)[]])[] = [[4, [undefined]], [4, samples], [1, hasStrangeData ? STRANGE_DATA : []]];
+function data({ hasStrangeData = true }: ConversationTarget, samples: readonly Sample<JsonValue>[] = []): fc.Arbitrary<Sample<JsonValue> | undefined> {
+  const choices: (readonly [number, readonly (Sample<JsonValue> | undefined)[]])[] = [[4, [undefined]], [4, samples], [1, hasStrangeData ? STRANGE_DATA : []]];
   return fc.oneof(...choices.filter(([, values]) => values.length > 0).map(([weight, values]) => ({ weight, arbitrary: fc.constantFrom(...values) })));
 }
 
 function toMessages(body: readonly (Message | Reply)[], target: ConversationTarget): Message[] {
   let callCount = 0;
   let replyCount = 0;
+  let sampleCount = 0;
+  const make = <Value>(sample: Sample<Value>): Value => (sample instanceof Function ? sample((sampleCount += 1)) : sample);
   return body.flatMap((entry): Message[] => {
     if (!('pieces' in entry)) return [entry];
     replyCount += 1;
@@ -230,12 +240,16 @@ function toMessages(body: readonly (Message | Reply)[], target: ConversationTarg
     const parts: AssistantPart[] = [];
     const results: Message[] = [];
     for (const piece of pieces) {
-      if ('part' in piece) parts.push(piece.part);
-      else if ('run' in piece) parts.push(...(isInterrupted ? piece.run.slice(0, 1) : piece.run));
-      else {
-        const { result, isError, ...call } = piece.call;
+      if ('part' in piece) {
+        const { part } = piece;
+        parts.push(part.type === 'text' || part.type === 'thinking' ? { ...part, providerData: make(part.providerData) } : part);
+      } else if ('run' in piece) {
+        const blocks = make(piece.run);
+        parts.push(...(isInterrupted ? blocks.slice(0, 1) : blocks).map((block): ProviderPart => ({ type: 'provider', provider: target.provider, data: block })));
+      } else {
+        const { result, isError, providerData, ...call } = piece.call;
         const id = `call_own${(callCount += 1)}`;
-        parts.push({ type: 'tool_call', id, ...call });
+        parts.push({ type: 'tool_call', id, ...call, providerData: make(providerData) });
         results.push(toolMessage(result, { toolCallId: id, name: call.name, isError }));
       }
     }
