@@ -68,7 +68,7 @@ async function readStream(answer: Answer, head: readonly Uint8Array[], { reply, 
   const events = createSseReader((data, event) => {
     if (sawEnd || reply.isEnded || answer.isOver) return;
     sawEvent = true;
-    if (data.startsWith(END_MARK)) {
+    if (data.charCodeAt(0) === OPEN_BRACKET && data.startsWith(END_MARK)) {
       sawEnd = true;
       return;
     }

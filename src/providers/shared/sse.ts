@@ -22,6 +22,8 @@ export interface SseReader {
 const LINE_FEED = 10;
 const CARRIAGE_RETURN = 13;
 const COLON = 58;
+const LETTER_D = 100;
+const LETTER_E = 101;
 
 /**
  * Makes a reader for one body.
@@ -49,10 +51,21 @@ export function createSseReader(onEvent: SseHandler): SseReader {
       if (from < chunk.length) pending.push(chunk.subarray(from));
       return;
     }
+    if (pending.length > 0) {
+      // Only the line that was begun is put together, not the whole chunk with it.
+      const feed = chunk.indexOf(LINE_FEED, from);
+      const end = feed === -1 ? lastEnd : feed;
+      readText(takePending(chunk.subarray(from, end + 1)));
+      from = end + 1;
+    }
     const isWhole = lastEnd === chunk.length - 1;
     skipLineFeed = isWhole && chunk[lastEnd] === CARRIAGE_RETURN;
-    const lines = takePending(isWhole && from === 0 ? chunk : chunk.subarray(from, lastEnd + 1));
+    if (from <= lastEnd) readText(takePending(isWhole && from === 0 ? chunk : chunk.subarray(from, lastEnd + 1)));
     if (!isWhole) pending.push(chunk.subarray(lastEnd + 1));
+  }
+
+  /** Reads whole lines. */
+  function readText(lines: string): void {
     if (lines.includes('\r')) readMixedLines(lines);
     else readLines(lines);
   }
@@ -101,10 +114,14 @@ export function createSseReader(onEvent: SseHandler): SseReader {
   function readLine(text: string, start: number, end: number): void {
     if (start === end) {
       dispatch();
-    } else if (text.startsWith('data', start)) {
+      return;
+    }
+    // One look at the first letter is cheaper than two at whole names.
+    const letter = text.charCodeAt(start);
+    if (letter === LETTER_D && text.startsWith('data', start)) {
       const value = fieldValue(text, start + 4, end);
       if (value !== undefined) data = data === undefined ? value : `${data}\n${value}`;
-    } else if (text.startsWith('event', start)) {
+    } else if (letter === LETTER_E && text.startsWith('event', start)) {
       event = fieldValue(text, start + 5, end) ?? event;
     }
   }
