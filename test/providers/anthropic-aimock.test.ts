@@ -5,7 +5,8 @@ import { assistantMessage, createEventDispatcher, createTranscript, type LLMDelt
 import { anthropic, type AnthropicOptions } from 'turnloop/providers/anthropic';
 import { errorOf, request } from './fake-server.ts';
 
-const mock = new LLMock({ port: 0, logLevel: 'silent' });
+// Strict: it refuses what the real server refuses about thinking, and whatever no answer was made for.
+const mock = new LLMock({ port: 0, logLevel: 'silent', strict: true });
 
 beforeAll(() => mock.start());
 beforeEach(() => {
