@@ -79,6 +79,12 @@ describe('the root', () => {
     });
   });
 
+  it('BR-031: tells values of several types apart', () => {
+    expect(reduced({ oneOf: [{ properties: { kind: { const: 'a' } } }, { properties: { kind: { const: 1 } } }] })['properties']).toStrictEqual({
+      kind: { anyOf: [{ const: 'a', type: 'string' }, { const: 1, type: 'integer' }] },
+    });
+  });
+
   it('says of a property what one of the branches says, if they differ', () => {
     const properties = { a: { description: 'outer' }, c: text };
     const branches = [{ properties: { a: text, b: text } }, { properties: { a: number, b: {} } }];
@@ -94,12 +100,21 @@ describe('the root', () => {
     const schema = { properties: { mode: text }, anyOf: [{ properties: { mode: { const: 'fast' }, speed: number } }, { required: ['slow'] }] };
 
     expect(reduced(schema)['properties']).toStrictEqual({ mode: text, speed: number });
+    const later = { anyOf: [{ properties: { mode: { const: 'fast' } } }, { required: ['slow'] }], oneOf: [{ properties: { mode: text } }] };
+    expect(reduced(later)['properties']).toStrictEqual({ mode: text });
   });
 
   it('tells what conditions are about', () => {
     const schema = { properties: { kind: text }, if: { properties: { kind: { const: 'x' } } }, then: { properties: { kind: { const: 'x' }, size: { minimum: 0 } }, required: ['size'] }, else: { properties: { other: text } } };
 
     expect(reduced(schema)).toStrictEqual({ type: 'object', properties: { kind: text, size: { minimum: 0, type: 'number' }, other: text } });
+  });
+
+  it('requires nothing that a condition requires', () => {
+    const then = { properties: { size: number }, required: ['size'] };
+
+    expect(reduced({ if: { required: ['a'] }, then })).toStrictEqual({ type: 'object', properties: { size: number } });
+    expect(reduced({ then, else: then, properties: { size: text } })).toStrictEqual({ type: 'object', properties: { size: text } });
   });
 
   it('finds properties behind references, also recursive ones', () => {
@@ -132,6 +147,8 @@ describe('references', () => {
     ['https://example.com/inner.json', { $defs: { N: { $id: 'https://example.com/inner.json', ...text } } }, text],
     ['https://example.com/inner.json#/$defs/Deep', { $defs: { N: { $id: 'https://example.com/inner.json', $defs: { Deep: number } } } }, number],
     ['https://example.com/outer.json#/$defs/A', { $id: 'https://example.com/outer.json', $defs: definitions }, text],
+    ['#/$defs/N/properties/v', { $defs: { X: text, N: { $id: 'inner', $defs: { X: number }, properties: { v: { $ref: '#/$defs/X' } } } } }, number],
+    ['#/$defs/N/properties/v', { $defs: { X: text, N: { $id: 'inner', properties: { v: { $ref: '#/$defs/X' } } } } }, text],
     ['#/$defs/Yes', { $defs: { Yes: true } }, {}],
     ['#/$defs/No', { $defs: { No: false } }, { not: {} }],
   ] as readonly (readonly [string, JsonObject, unknown])[])('B10 KM5: %s in %j is inlined', (reference, more, expected) => {
@@ -171,6 +188,9 @@ describe('references', () => {
 
     expect(property({ $ref: '#/$defs/Base', properties: { b: text } }, { $defs: { Base } })).toStrictEqual({ properties: { b: text }, allOf: [Base], type: 'object' });
     expect(property({ $ref: '#/$defs/Base', required: ['b'] }, { $defs: { Base } })).toStrictEqual({ ...Base, required: ['a', 'b'] });
+    const Sealed = { type: 'object', unevaluatedProperties: false };
+    const anyOf = [{ properties: { a: text } }];
+    expect(property({ $ref: '#/$defs/Sealed', anyOf }, { $defs: { Sealed } })).toStrictEqual({ anyOf, type: 'object', allOf: [Sealed] });
   });
 
   it('lead nowhere out of the document: nothing is fetched, and what stands beside stays', () => {
@@ -240,7 +260,8 @@ describe('older drafts', () => {
   it.each([
     ['a tuple', { type: 'array', items: [text, number], additionalItems: false }, { type: 'array', prefixItems: [text, number], items: false }],
     ['a tuple with a rest', { items: [text], additionalItems: number }, { prefixItems: [text], items: number, type: 'array' }],
-    ['a tuple of nothing', { type: 'array', items: [] }, { type: 'array', items: {} }],
+    ['a tuple of nothing', { items: [] }, { type: 'array', items: {} }],
+    ['a sealed tuple', { type: 'array', items: [text], unevaluatedItems: false }, { type: 'array', prefixItems: [text], unevaluatedItems: false }],
     ['items beyond no tuple', { type: 'array', items: text, additionalItems: false }, { type: 'array', items: text }],
     ['an exclusive limit', { type: 'integer', minimum: 1, exclusiveMinimum: true, maximum: 9, exclusiveMaximum: false }, { type: 'integer', exclusiveMinimum: 1, maximum: 9 }],
     ['an exclusive limit without one', { type: 'integer', exclusiveMaximum: true }, { type: 'integer' }],
@@ -267,6 +288,7 @@ describe('older drafts', () => {
     [{ enum: ['a', null], nullable: true }, { enum: ['a', null], type: ['string', 'null'] }],
     [{ anyOf: [text, number], nullable: true, description: 'd' }, { anyOf: [text, number, { type: 'null' }], description: 'd' }],
     [{ $ref: '#/$defs/A', nullable: true }, { type: ['string', 'null'], minLength: 1 }],
+    [{ anyOf: [text, { type: 'null' }], nullable: true }, { anyOf: [text, { type: 'null' }] }],
     [{ const: 'a', type: 'string', nullable: true, title: 't' }, { title: 't', anyOf: [{ const: 'a', type: 'string' }, { type: 'null' }] }],
     [{ nullable: true }, {}],
   ])('B10: %j admits null where it says so', (schema, expected) => {
@@ -299,9 +321,16 @@ describe('types', () => {
     { format: 'uuid' },
     { properties: { a: text }, anyOf: [text, { type: 'object' }] },
     { not: { required: ['a'] } },
+    { not: { properties: { a: { minLength: 1 } } } },
     { type: 'object', anyOf: [{ required: ['a'] }, { required: ['b'] }] },
   ])('KM5: are not made up where none is clear: %j', (schema) => {
     expect(property(schema)).toStrictEqual(schema);
+  });
+
+  it('KM5: are not made up beside a recursive reference', () => {
+    const Rec = { anyOf: [text, { type: 'array', items: { $ref: '#/$defs/Rec' } }] };
+
+    expect(property({ $ref: '#/$defs/Rec', minItems: 1 }, { $defs: { Rec } })).toStrictEqual({ $ref: '#/$defs/Rec', minItems: 1 });
   });
 
   it('KM5: are found inside branches of any type, but not for a branch of a type', () => {
@@ -330,6 +359,8 @@ describe('types', () => {
       anyOf: [{ type: 'integer', enum: [1] }, { type: 'string', enum: ['a', 'b'] }, { type: 'null' }],
     });
     expect(property({ type: ['string', 'integer'], enum: ['a', 1] })).toStrictEqual({ type: ['string', 'integer'], enum: ['a', 1] });
+    const anyOf = [{ minLength: 1 }, { minimum: 1 }];
+    expect(property({ enum: ['a', 1], anyOf })).toStrictEqual({ enum: ['a', 1], anyOf, type: ['string', 'integer'] });
   });
 });
 
@@ -361,6 +392,9 @@ describe('hostile schemas', () => {
     const many = chain(3000, (next) => next);
 
     expect(reduced(deep)).toStrictEqual(deep);
+    // Also where its end was seen before.
+    const properties = { end: { $ref: '#/$defs/d80' }, x: { $ref: '#/$defs/d0' } };
+    expect(reduced({ ...deep, properties })).toStrictEqual({ ...deep, properties });
     expect(Object.keys(reduced(many)['$defs'] as JsonObject)).toHaveLength(3000);
     expect(reduced(chain(900, (next) => next))).toStrictEqual({ type: 'object', properties: { x: text } });
   });

@@ -80,7 +80,7 @@ function renewForms(keywords: Keywords): void {
   keywords.delete('additionalItems');
   if (isList(items)) {
     keywords.delete('items');
-    if (items.length > 0) keywords.set('prefixItems', items);
+    keywords.set('prefixItems', items);
     if (rest !== undefined) keywords.set('items', rest);
   }
   for (const [limit, exclusive] of [['minimum', 'exclusiveMinimum'], ['maximum', 'exclusiveMaximum']] as const) {
