@@ -80,7 +80,6 @@ const STRANGE_DATA: readonly JsonValue[] = [null, 'x', 7, [1], { other: 1 }, { t
 interface Call {
   readonly name: string;
   readonly inputText: string;
-  readonly input?: unknown;
   readonly providerId?: string;
   readonly providerData?: Sample<JsonValue> | undefined;
   readonly result: readonly ToolResultPart[];
