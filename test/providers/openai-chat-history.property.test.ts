@@ -23,7 +23,6 @@ const TARGET: ConversationTarget = {
     { model: 'test-model', details: [{ type: 'reasoning.encrypted', data: 'E' }] },
     { model: 'test-model', extra: { extra_content: { google: { thought_signature: 'S' } } } },
   ],
-  hasStrangeData: false,
   callData: [{ model: 'test-model', extra_content: { google: { thought_signature: 'S' } } }],
 };
 const conversation = conversations(TARGET);

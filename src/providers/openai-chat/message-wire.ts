@@ -20,6 +20,7 @@ import { isAudio, mediaNote } from '../shared/media.ts';
 import { ownData } from '../shared/own-data.ts';
 import { cleanText, isBlank } from '../shared/wire-text.ts';
 import { calledName } from './chat-tools.ts';
+import { extraFields } from './extra-fields.ts';
 import { toMediaContent } from './media.ts';
 import type { ChatDialect } from './options.ts';
 import { isContentThinking, type ThinkingEcho, thinkingFields } from './thinking.ts';
@@ -75,12 +76,11 @@ export function writeAssistant(message: AssistantMessage, wireIds: readonly stri
   });
 
   function toWireCall(call: ToolCallPart, at: number): JsonObject {
-    const { model: _model, ...extra } = ownData(call, source, target) ?? {};
     return {
       id: wireIds[at] ?? call.id,
       type: 'function',
       function: { name: calledName(call.name, target.dialect), arguments: inputText(call.inputText) },
-      ...extra,
+      ...extraFields(ownData(call, source, target) ?? {}),
     };
   }
 }

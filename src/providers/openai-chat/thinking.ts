@@ -11,6 +11,7 @@
 import { isRecord, type JsonObject, type JsonValue } from '../../core/json.ts';
 import type { MessageSource, ThinkingPart } from '../../core/message.ts';
 import { isJsonObject, ownData, type OwnTarget } from '../shared/own-data.ts';
+import { extraFields } from './extra-fields.ts';
 
 /** The place of thinking text on the wire; `content` for typed parts within the content. */
 export type ThinkingField = 'reasoning_content' | 'reasoning' | 'reasoning_text' | 'content';
@@ -142,7 +143,7 @@ export function thinkingFields(
     const data = ownData(part, source, echo);
     if (data === undefined) continue;
     if (Array.isArray(data['details'])) details.push(...(data['details'] as readonly JsonValue[]));
-    if (isJsonObject(data['extra'])) Object.assign(fields, data['extra']);
+    if (isJsonObject(data['extra'])) Object.assign(fields, extraFields(data['extra']));
     const field = toField(data['field']) ?? echo.field;
     if (field === undefined || field === 'content' || part.text === '') continue;
     const before = fields[field];

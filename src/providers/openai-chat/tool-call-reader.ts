@@ -7,6 +7,7 @@
  *   known.
  */
 import { isRecord, type JsonObject, type JsonValue } from '../../core/json.ts';
+import { EXTRA_FIELDS } from './extra-fields.ts';
 import type { LLMDelta } from '../../core/llm.ts';
 
 /** A call as far as it has come. */
@@ -22,9 +23,6 @@ export interface PartialCall {
   /** Position among the reply's calls; -1 until it is announced. */
   callIndex: number;
 }
-
-/** Fields beside the call proper that have to come back: Gemini's thought signatures. */
-const EXTRA_FIELDS = ['extra_content', 'thought_signature'];
 
 interface Fragment {
   readonly index: number | string | undefined;
