@@ -438,6 +438,14 @@ describe('which item an event is about', () => {
     for (const body of [byId, byType]) expect((await readReply(body)).response.content).toMatchObject([{ text: 'x' }, { inputText: '{}' }]);
   });
 
+  it('two calls whose fragments alternate are told apart by their ids alone', async () => {
+    const fragment = (id: string, delta: string): Item => ({ type: 'response.function_call_arguments.delta', item_id: id, delta });
+    const opened = ['fc_1', 'fc_2'].map((id) => ({ type: 'response.output_item.added', item: { ...CALL, id, call_id: id } }));
+    const { response } = await readReply(streamOf(...opened, fragment('fc_1', '{"a":'), fragment('fc_2', '{"b":'), fragment('fc_1', '1}'), fragment('fc_2', '2}')));
+
+    expect(response.content).toMatchObject([{ inputText: '{"a":1}' }, { inputText: '{"b":2}' }]);
+  });
+
   it('pieces of a message are counted from wherever a server counts them (vLLM)', async () => {
     const { response } = await readReply(streamOf(added(0, MESSAGE), textDelta(0, 'a', { content_index: 1 }), textDelta(0, 'b', { content_index: 4 }), done(0, said(1, '', { content: ['a', 'b', 'c'].map((text) => ({ type: 'output_text', text })) }))));
 
@@ -458,6 +466,26 @@ describe('which item an event is about', () => {
 
     expect((await readReply(unfinished)).response.content).toMatchObject([{ type: 'provider', data: search }, { text: 'x' }, { name: 'f' }]);
     expect((await readReply(renamed)).response.content.map(({ type }) => type)).toStrictEqual(['text', 'thinking']);
+  });
+});
+
+describe('odd streams', () => {
+  it('an item that is announced again is the same item', async () => {
+    const { response } = await readReply(streamOf(added(0, CALL), added(0, CALL), inputDelta(0, '{}'), done(0, { ...CALL, arguments: '{}' })));
+    const { response: unplaced } = await readReply(streamOf({ type: 'response.output_item.added', item: CALL }, { type: 'response.output_item.added', item: CALL }, { type: 'response.output_item.done', item: CALL }));
+
+    expect([response.content.length, unplaced.content.length]).toStrictEqual([1, 1]);
+  });
+
+  it('a fragment whose place is another item\'s goes to the item of its id, else to the latest of its type', async () => {
+    const byId = await readReply(streamOf(added(0, MESSAGE), added(1, CALL), { ...inputDelta(0, '{"a":'), item_id: 'fc_1' }, inputDelta(0, '1}'), textDelta(0, 'x')));
+
+    expect(byId.response.content).toMatchObject([{ text: 'x' }, { inputText: '{"a":1}' }]);
+  });
+
+  it('a response that is complete and has an empty error is complete', async () => {
+    expect((await readReply(reply([said(1, 'x')], { error: {} }))).response.stopReason).toBe('end_turn');
+    expect(await errorOfReply(reply([said(1, 'x')], { error: { code: 'server_error', message: 'm' } }))).toMatchObject({ kind: 'server' });
   });
 });
 
@@ -659,5 +687,16 @@ describe('time and aborts', () => {
     expect(await read(20, added(0, { type: 'reasoning', id: 'rs_1' }), { type: 'response.reasoning_summary_part.added', output_index: 0 }, { type: 'keepalive' })).toBe('first_token_timeout');
     expect(await read(10_000, added(0, search), { type: 'response.web_search_call.searching', output_index: 0, item_id: 'ws_1' })).toBe('between_tokens_timeout');
     expect(await read(10_000, added(0, MESSAGE), textDelta(0, 'x'))).toBe('between_tokens_timeout');
+  });
+
+  it('a model may think unseen in the midst of its reply, as long as before it', async () => {
+    const read = async (...list: readonly Item[]): Promise<string | undefined> => {
+      const body = named([created(), added(0, MESSAGE), textDelta(0, 'I look.'), ...list]);
+      return (await errorOf(responsesOn(fakeServer({ body, open: true }), { timeouts: { firstTokenMs: 200, betweenTokensMs: 20 } }).chat(request()))).code;
+    };
+    const thinking = added(1, { type: 'reasoning', id: 'rs_1' });
+
+    expect(await read(thinking)).toBe('first_token_timeout');
+    expect(await read(thinking, summaryDelta(1, 0, 'seen'))).toBe('between_tokens_timeout');
   });
 });

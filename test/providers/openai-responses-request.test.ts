@@ -472,15 +472,22 @@ describe('what a server refuses is said in another way', () => {
   const refuse = (message: string, code: string | null = null): { body: string; status: number } => ({ status: 400, body: JSON.stringify({ error: { message, type: 'invalid_request_error', code } }) });
   const answered = (items: readonly Item[], id = 'resp_1'): { body: string } => ({ body: reply(items, { id }) });
 
-  it('encrypted thinking that a model does not have is not asked for again', async () => {
-    const fake = fakeServer(refuse('Encrypted content is not supported with this model.'), OK);
+  it('a refusal that only holds the word is none of what is asked for', async () => {
+    const fake = fakeServer(refuse('The input has to include a message.'));
+
+    expect(await errorOf(responsesOn(fake).chat(request()))).toMatchObject({ kind: 'invalid_request' });
+    expect(fake.sent).toHaveLength(1);
+  });
+
+  it.each(["Unknown parameter: 'include'.", 'include: Extra inputs are not permitted', 'Encrypted content is not supported with this model.'])('encrypted thinking that is not to be had is not asked for again: %s', async (message) => {
+    const fake = fakeServer(refuse(message), OK);
     const llm = responsesOn(fake);
     const failures: string[] = [];
     await llm.chat(request(undefined, { onAttemptFailed: ({ error }) => void failures.push(error.message) }));
     await llm.chat(request());
 
     expect(fake.sent.map(({ body }) => 'include' in body)).toStrictEqual([true, false, false]);
-    expect(failures).toStrictEqual([expect.stringContaining('Encrypted content is not supported') as string]);
+    expect(failures).toStrictEqual([expect.stringContaining(message) as string]);
   });
 
   it.each([

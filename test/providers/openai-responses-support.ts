@@ -43,7 +43,7 @@ export interface ResponseFacts {
   readonly [field: string]: unknown;
 }
 
-export const USAGE = { input_tokens: 5, output_tokens: 3, total_tokens: 8 };
+const USAGE = { input_tokens: 5, output_tokens: 3, total_tokens: 8 };
 
 /** A response as it is when it is complete. */
 export function responseOf(output: readonly Item[], facts: ResponseFacts = {}): Item {

@@ -61,7 +61,7 @@ describe.skipIf(skipped !== undefined)(`a real server${skipped === undefined ? '
     const { record, buildMessages } = createTranscript();
     const read: string[] = [];
     let streamed = '';
-    const emit = (event: { readonly type: string; readonly text?: string }): void => void (streamed += event.type === 'text.delta' ? event.text : '');
+    const emit = (event: { readonly type: string; readonly text?: string }): void => void (streamed += event.type === 'text.delta' ? (event.text ?? '') : '');
 
     const result = await runTurn({ llm: tinyModel({ fetch }), tools: tools(read), input, buildMessages, dispatchEvent: createEventDispatcher({ record, emit }) });
 

@@ -1,5 +1,6 @@
 /** Fragments: the events that bring a piece of an item, or once more the whole of it, and where their text goes. */
-import type { InputKind, ItemReader, TextKind, ThinkingKind, WireEvent } from './item-reader.ts';
+import type { ItemReader } from './item-reader.ts';
+import type { InputKind, TextKind, ThinkingKind, WireEvent } from './wire-event.ts';
 
 /** What an event of one type brings. */
 export interface Fragment {

@@ -22,6 +22,7 @@ import {
   textAt,
 } from './output-items.ts';
 import { BETWEEN_SUMMARIES, type PartialReasoning } from './reasoning.ts';
+import type { InputKind, TextKind, ThinkingKind, WireEvent } from './wire-event.ts';
 
 /** What a reader tells of. */
 export interface ItemReaderOptions {
@@ -32,15 +33,14 @@ export interface ItemReaderOptions {
   readonly onProgress: () => void;
 }
 
-/** An event of a stream, or what says as much. */
-export type WireEvent = Readonly<Record<string, unknown>>;
-
 /** Reads the items of one response. */
 export interface ItemReader {
   /** The items, in order; calls without a name are not among them. */
   readonly items: readonly PartialItem[];
   /** Whether every item that began has ended. */
   readonly isAllDone: boolean;
+  /** Whether the item that the model is at is thinking of which nothing is shown. */
+  readonly isSilent: boolean;
   /** True if a call came without its tool's name. */
   readonly hasNameless: boolean;
   /** True if the model refused. */
@@ -58,24 +58,6 @@ export interface ItemReader {
   addInput(event: WireEvent, text: string, kind: InputKind): void;
   /** Reads the whole list of items that stands at the end of a response. */
   settle(output: unknown): void;
-}
-
-/** Whether a fragment adds to what came, or is all of it; and whether it is a refusal. */
-export interface TextKind {
-  readonly isWhole: boolean;
-  readonly isRefusal: boolean;
-}
-
-/** Whether a fragment adds to what came, or is all of it; and which of the two kinds of thinking it is. */
-export interface ThinkingKind {
-  readonly isWhole: boolean;
-  readonly isRaw: boolean;
-}
-
-/** Whether a fragment adds to what came, or is all of it; and of which type its call is. */
-export interface InputKind {
-  readonly isWhole: boolean;
-  readonly type: PartialCall['type'];
 }
 
 interface TextPiece {
@@ -97,12 +79,14 @@ export function createItemReader({ toolName, onDelta, onProgress }: ItemReaderOp
   let callCount = 0;
   let isRefused = false;
 
-  /** The item of an event, of a type; one that has no index may be meant for the latest of its type. */
+  /** The item of an event, of a type; one whose place is not known may be meant for the latest of its type. */
   function find(event: WireEvent, type: string, id: unknown): PartialItem | undefined {
     const { output_index: index } = event;
-    const known = typeof index === 'number' ? byIndex.get(index) : typeof id === 'string' ? byId.get(id) : undefined;
-    if (known?.type === type) return known;
-    return typeof index === 'number' ? undefined : begun.findLast((item) => item.type === type && !item.isDone);
+    const placed = typeof index === 'number' ? byIndex.get(index) : undefined;
+    const named = typeof id === 'string' ? byId.get(id) : undefined;
+    const known = [placed, named].find((item) => item?.type === type);
+    if (known !== undefined || (typeof index === 'number' && placed === undefined)) return known;
+    return begun.findLast((item) => item.type === type && !item.isDone);
   }
 
   function begin(event: WireEvent, type: string, id: unknown): PartialItem {
@@ -235,6 +219,10 @@ export function createItemReader({ toolName, onDelta, onProgress }: ItemReaderOp
     get isAllDone() {
       return begun.every(({ isDone }) => isDone);
     },
+    get isSilent() {
+      const last = begun.at(-1);
+      return last?.kind === 'reasoning' && last.shows === undefined && !last.isDone;
+    },
     get hasNameless() {
       return begun.some((item) => item.kind === 'call' && item.callIndex < 0);
     },
@@ -242,8 +230,11 @@ export function createItemReader({ toolName, onDelta, onProgress }: ItemReaderOp
       return isRefused;
     },
     open(event, wire) {
-      const type = String(wire['type']);
-      readHead(begin(event, type, wire['id']), wire, true);
+      const { id, type } = wire;
+      const { output_index: index } = event;
+      const again = typeof index === 'number' ? byIndex.get(index) : byId.get(String(id));
+      if (again !== undefined && again.type === type && !again.isDone) readHead(again, wire, false);
+      else readHead(begin(event, String(type), id), wire, true);
     },
     close(event, wire) {
       const { id, type } = wire;

@@ -9,7 +9,8 @@ import type { LLMError } from '../../core/errors.ts';
 export const IGNORED_RESPONSE = 'previous_response_ignored';
 
 /** A model that does not think, or a server that knows no encrypted thinking. */
-const ENCRYPTION_REFUSED = /encrypted content is not supported|\binclude\b/i;
+const ENCRYPTION_REFUSED =
+  /encrypted content is not supported|(?:unknown|unsupported|unrecognized|unexpected|invalid|not supported).{0,40}\binclude\b|\binclude\b.{0,40}(?:unknown|unsupported|unrecognized|unexpected|invalid|not (?:supported|permitted|allowed))/i;
 
 /** What a server says to items that it gave itself, when they come back. */
 const OWN_ITEMS_REFUSED = [

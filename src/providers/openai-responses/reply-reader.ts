@@ -12,11 +12,12 @@ import { isErrorBody } from '../shared/error-body.ts';
 import { word } from '../shared/json-values.ts';
 import type { ReplyOutlet, ReplyReader } from '../shared/reply-reader.ts';
 import { FRAGMENTS } from './fragments.ts';
-import { createItemReader, type WireEvent } from './item-reader.ts';
+import { createItemReader } from './item-reader.ts';
 import { isSubstance, type PartContext, toPartialParts, toReplyParts } from './output-items.ts';
 import { IGNORED_RESPONSE } from './refusals.ts';
 import { toStopReason } from './stop-reason.ts';
 import { readUsage } from './usage.ts';
+import type { WireEvent } from './wire-event.ts';
 
 /** What a reader needs to know of its request. */
 export interface ReplyReaderOptions extends ReplyOutlet, PartContext {
@@ -115,8 +116,9 @@ export function createReplyReader(options: ReplyReaderOptions): ResponseReader {
     readHead(response);
     const { error, incomplete_details: details, output } = response;
     const ended = word(response['status']) ?? ending;
-    if (ended === 'failed' || isRecord(error)) {
-      throw toError({ error: isRecord(error) ? error : { code: 'server_error', message: 'the response failed, and it is not said why' } });
+    const hasError = isRecord(error) && Object.keys(error).length > 0;
+    if (ended === 'failed' || hasError) {
+      throw toError({ error: hasError ? error : { code: 'server_error', message: 'the response failed, and it is not said why' } });
     }
     if (ended !== 'completed' && ended !== 'incomplete') throw unfinishedError(ended);
     reader.settle(output);
@@ -199,6 +201,9 @@ export function createReplyReader(options: ReplyReaderOptions): ResponseReader {
     },
     get progress() {
       return progress;
+    },
+    get isSilent() {
+      return reader.isSilent;
     },
     get isHeld() {
       return status === 'completed' && isStored;

@@ -107,6 +107,7 @@ async function readStream(answer: Answer, head: readonly Uint8Array[], { reply, 
     events.push(chunk);
     // Once per chunk, however many events it holds.
     if (reply.progress !== before) answer.progress();
+    if (reply.isSilent === true) answer.silence();
     if (sawEvent || seenLength >= HEAD_BYTES) return;
     seen.push(chunk);
     seenLength += chunk.length;

@@ -67,6 +67,8 @@ export interface Answer {
   nextChunk(): Promise<Uint8Array | undefined>;
   /** To be called when tokens arrived, or the end of the reply: from now on the limit between tokens holds. */
   progress(): void;
+  /** To be called while the model works unseen: silence is to be expected, so the limit of the first token holds again. */
+  silence(): void;
   /** Reads on to the end of the body, for a short time only, so that the connection can be used again. */
   drain(): Promise<void>;
   /** The beginning of the body as text, read for a short time only; what of it did not come is left out. */
@@ -219,6 +221,10 @@ function createAnswer(response: Response, { connection, watch, request }: Answer
       if (isFlowing) watch.touch();
       else watch.limit('between_tokens', request.timeouts.betweenTokensMs);
       isFlowing = true;
+    },
+    silence() {
+      if (isFlowing) watch.limit('first_token', request.timeouts.firstTokenMs);
+      isFlowing = false;
     },
     drain: () => readFor(DRAIN_MS, () => true),
     async readErrorText() {

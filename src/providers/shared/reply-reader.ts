@@ -30,6 +30,8 @@ export interface ReplyReader extends PartialReply {
   readonly isEnded: boolean;
   /** Grows with whatever the model said, and once with its reason for ending; not with empty events or usage. */
   readonly progress: number;
+  /** True while the model thinks and its server shows nothing of it, for minutes if need be. @defaultValue false */
+  readonly isSilent?: boolean;
   /** The whole reply. @param sawEnd - Whether an end mark came. @throws {@link index.LLMError | LLMError} if it is no whole reply. */
   finish(sawEnd: boolean): LLMResponse;
 }
