@@ -223,6 +223,14 @@ describe('the provider\'s own tools', () => {
     expect(wire(await send(cutOff))[1]?.[1]).toStrictEqual([{ type: 'text', text: 'x' }]);
   });
 
+  it('B15: of a result alone leave nothing, but for one whose call stands in an earlier turn', async () => {
+    const later = [userMessage('a'), own([part(USE), call('c')]), result('c'), own([part(RESULT), { type: 'text', text: 'Found.' }]), userMessage('b')];
+    const alone = [userMessage('a'), own([part(RESULT), { type: 'text', text: 'Found.' }]), userMessage('b')];
+
+    expect(wire(await send(later))[3]?.[1]).toStrictEqual([RESULT, { type: 'text', text: 'Found.' }]);
+    expect(wire(await send(alone))[1]?.[1]).toStrictEqual([{ type: 'text', text: 'Found.' }]);
+  });
+
   it('leave out what is no block', async () => {
     expect(wire(await send([userMessage('a'), own([part({ no: 'type' }), { type: 'text', text: 'x' }]), userMessage('b')]))[1]?.[1]).toStrictEqual([{ type: 'text', text: 'x' }]);
   });

@@ -70,6 +70,12 @@ describe('the end of a reply', () => {
     ]);
   });
 
+  it('B7: is not in its beginning, whatever a server puts there', async () => {
+    const begun = { type: 'message_start', message: { id: 'm', stop_reason: 'end_turn', content: [], usage: {} } };
+
+    expect(await errorOfReply(named([begun, ...textBlock(0, 'x')]))).toMatchObject({ code: 'stream_incomplete' });
+  });
+
   it('keeps thinking and the provider\'s blocks of a reply that was cut off only once they were whole', async () => {
     const use = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} };
     const whole = block(0, use, { type: 'input_json_delta', partial_json: '{"query":"q"}' });
@@ -245,7 +251,7 @@ describe('blocks', () => {
     const nameless = block(0, { type: 'tool_use', id: 'c', input: {} }, { type: 'input_json_delta', partial_json: '{}' });
     const stray = [{ type: 'content_block_delta', index: 3, delta: { type: 'input_json_delta', partial_json: '{}' } }];
 
-    for (const blocks of [nameless, stray]) expect(await errorOfReply(reply([blocks], 'tool_use'))).toMatchObject({ kind: 'malformed_response', code: 'nameless_call' });
+    for (const blocks of [nameless, stray, [...callBlock(0, 'c', '{}'), ...stray]]) expect(await errorOfReply(reply([blocks], 'tool_use'))).toMatchObject({ kind: 'malformed_response', code: 'nameless_call' });
   });
 
   it('GN7: of a call bear the host\'s own name of the tool', async () => {

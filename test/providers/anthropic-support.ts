@@ -121,7 +121,7 @@ export async function send(messages: readonly Message[], more: Partial<LLMReques
 }
 
 /** A reply as the loop records it, after a save and a load: its calls have ids of ours. */
-export function stored({ content }: LLMResponse): readonly AssistantPart[] {
+function stored({ content }: LLMResponse): readonly AssistantPart[] {
   const parts = content.map((part, at): AssistantPart => (part.type === 'tool_call' ? { ...part, id: `own_${at}` } : part));
   return JSON.parse(JSON.stringify(parts)) as AssistantPart[];
 }

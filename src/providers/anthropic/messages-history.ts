@@ -6,7 +6,8 @@
  *
  * - No turn of the model's ends with thinking.
  * - A call of a tool that the provider runs may lack its result while the reply is gone on with: at the end of the
- *   request, or beside calls whose results the host brings. Before any other user's turn it is left out.
+ *   request, or beside calls whose results the host brings. Before any other user's turn it is left out, and a result
+ *   without its call always is.
  * - At the end of the request text does not end with white space.
  */
 import type { JsonValue } from '../../core/json.ts';
@@ -55,13 +56,16 @@ function createSink(): MessagesHistory {
   let isEmpty = true;
   /** The last of the model's turns that is in the list. */
   let lastReply: readonly ReplyBlock[] = [];
+  /** Of the calls of the provider's tools that are in the list. */
+  const serverIds = new Set<string | undefined>();
 
   function closeReply(): void {
-    const closed = closedReply(open);
+    const closed = closedReply(withoutStrayResults(open, serverIds));
     open = [];
     if (closed.length === 0) return;
     turns.add(toTurn(closed));
     lastReply = closed;
+    for (const { kind, serverId } of closed) if (kind === 'server_call') serverIds.add(serverId);
   }
 
   return {
@@ -78,7 +82,8 @@ function createSink(): MessagesHistory {
     },
     render(tail, marks) {
       const isLast = tail.length === 0;
-      const reply = isLast ? lastBlocks(open) : closedReply(open);
+      const blocks = withoutStrayResults(open, serverIds);
+      const reply = isLast ? lastBlocks(blocks) : closedReply(blocks);
       const users = tail.filter((written) => written.role === 'user');
       const json = turns.render([...(reply.length === 0 ? [] : [toTurn(reply)]), ...users], (turn) => mark(turn, marks));
       return { json, hasBareReply: isBare(reply.length === 0 ? lastReply : reply, isLast && reply.length > 0) };
@@ -104,6 +109,13 @@ function lastBlocks(blocks: readonly ReplyBlock[]): readonly ReplyBlock[] {
   const kept = withoutThinkingEnd(blocks);
   const last = kept.at(-1);
   return last?.kind === 'text' ? [...kept.slice(0, -1), { ...last, json: trimmedText(last.json) }] : kept;
+}
+
+/** @param known - Of the calls in earlier turns: what they gave may come later. */
+function withoutStrayResults(blocks: readonly ReplyBlock[], known: ReadonlySet<string | undefined>): readonly ReplyBlock[] {
+  if (!blocks.some(({ kind }) => kind === 'server_result')) return blocks;
+  const here = new Set(blocks.map(({ kind, serverId }) => (kind === 'server_call' ? serverId : undefined)));
+  return blocks.filter(({ kind, serverId }) => kind !== 'server_result' || here.has(serverId) || known.has(serverId));
 }
 
 function withoutThinkingEnd(blocks: readonly ReplyBlock[]): readonly ReplyBlock[] {

@@ -46,7 +46,8 @@ export function createReplyReader(options: ReplyReaderOptions): ReplyReader {
     if (!isRecord(event)) return;
     switch (word(event['type']) ?? name) {
       case 'message_start':
-        if (isRecord(event['message'])) readHead(event['message']);
+        // How it ends is not known yet, whatever stands there.
+        if (isRecord(event['message'])) readHead({ ...event['message'], stop_reason: undefined });
         return;
       case 'content_block_start':
         if (isRecord(event['content_block'])) start(event['content_block'], event['index']);
@@ -157,10 +158,11 @@ export function createReplyReader(options: ReplyReaderOptions): ReplyReader {
     return start({ type: kind }, index) as TextBlock | ThinkingBlock;
   }
 
-  /** Whose input a fragment is: of the block with its index, else of the latest call. */
+  /** Whose input a fragment is: of the block with its index; without one of the latest call. */
   function inputBlock(index: unknown): ReplyBlock | undefined {
     const known = blockAt(index);
-    return known?.kind === 'call' || known?.kind === 'server' ? known : blocks.findLast(({ kind }) => kind === 'call');
+    if (known?.kind === 'call' || known?.kind === 'server') return known;
+    return index === undefined ? blocks.findLast(({ kind }) => kind === 'call') : undefined;
   }
 
   function addText(block: TextBlock, text: string): void {
