@@ -103,7 +103,7 @@ describe('a reply', () => {
     expect(plain.response).toStrictEqual(streamed.response);
   });
 
-  it('reads the same from fragments, from wholes, and from a body', async () => {
+  it('GN1: reads the same from fragments, from wholes, and from a body', async () => {
     const items = [reasoning(1, { summary: [{ type: 'summary_text', text: 'why' }] }), said(1, 'text'), called(1, 'f', '{"a":1}')];
     const fragments = [
       added(0, { type: 'reasoning', id: 'rs_1', summary: [] }),
@@ -495,7 +495,7 @@ describe('the end of a reply', () => {
     ['content_filter', 'filtered'],
     ['brand_new', 'unknown'],
     ['__proto__', 'unknown'],
-  ])('FR1, BR-122, BR-035: a response that is incomplete for %s ends as %s, with its usage', async (reason, stopReason) => {
+  ])('FR1, GN9, BR-122, BR-035: a response that is incomplete for %s ends as %s, with its usage', async (reason, stopReason) => {
     const facts = { status: 'incomplete', incomplete_details: { reason }, usage: { input_tokens: 10, output_tokens: 1000, total_tokens: 1010 } };
     const item = said(1, 'half', { status: 'incomplete' });
     const streamed = await readReply(named([created(), ...itemEvents([item]), { type: 'response.incomplete', response: responseOf([item], facts) }]));

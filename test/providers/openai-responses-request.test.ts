@@ -63,7 +63,7 @@ describe('settings', () => {
     expect(blank).not.toHaveProperty('instructions');
   });
 
-  it('OR3, BR-047: tools are never strict, their schemas made fit, and the given ones stay as they are', async () => {
+  it('OR3, BR-031, BR-047: tools are never strict, their schemas made fit, and the given ones stay as they are', async () => {
     const odd: JsonSchema = { type: 'object', properties: { route: { type: 'string' } }, anyOf: [{ required: ['route'] }] };
     const before = JSON.stringify(odd);
     const { body } = await send([userMessage('x')], { tools: [{ ...TOOL, name: 'a.b', inputSchema: odd }, TOOL] });
@@ -513,6 +513,16 @@ describe('what a server refuses is said in another way', () => {
       ['user', 'assistant', 'user'],
       ['user', 'assistant', 'user', 'assistant', 'user'],
     ]);
+  });
+
+  it('thinking that is refused within a stream is left out as well, and a server that is broken is not asked twice', async () => {
+    const refused = { body: `data: ${JSON.stringify({ type: 'error', code: 'invalid_encrypted_content', message: 'could not be verified' })}\n\n` };
+    const fake = fakeServer(answered([reasoning(1), said(1, 'a')]), refused, { status: 500, body: JSON.stringify({ error: { message: 'encrypted content' } }) });
+    const llm = responsesOn(fake);
+    const history = [userMessage('Hello'), stored(await llm.chat(request())), userMessage('next')];
+
+    expect(await errorOf(llm.chat(request(history)))).toMatchObject({ kind: 'server', status: 500 });
+    expect(fake.sent.map((sent) => typesOf(inputOf(sent)))).toStrictEqual([['user'], ['user', 'reasoning', 'assistant', 'user'], ['user', 'assistant', 'user']]);
   });
 
   it('thinking of replies that come later is sent all the same', async () => {

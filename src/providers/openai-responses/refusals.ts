@@ -37,6 +37,7 @@ export function isEncryptionRefused({ kind, message }: LLMError): boolean {
 
 /** The server does not take back what it gave: thinking, or items of its own tools. */
 export function isOwnItemRefused({ status, code, message }: LLMError): boolean {
-  if (status === undefined || status < 400 || status >= 500) return false;
+  // In a stream it comes without a status.
+  if (status !== undefined && status >= 500) return false;
   return OWN_ITEMS_REFUSED.some((pattern) => pattern.test(`${code} ${message}`));
 }
