@@ -352,6 +352,23 @@ describe('blocks', () => {
   });
 });
 
+describe('time', () => {
+  it('is given to a model that thinks unseen or waits for a tool of the provider, as before its first token', async () => {
+    const read = async (...list: readonly unknown[]): Promise<string | undefined> => {
+      const body = named([messageStart(), ...textBlock(0, 'I look.'), ...list]);
+      return (await errorOf(messagesOn(fakeServer({ body, open: true }), { timeouts: { firstTokenMs: 200, betweenTokensMs: 20 } }).chat(request()))).code;
+    };
+    const search = block(1, { type: 'server_tool_use', id: 's', name: 'web_search', input: {} });
+    const [unseen, , done] = thinkingBlock(1, '', 'S');
+
+    expect(await read()).toBe('between_tokens_timeout');
+    expect(await read(unseen)).toBe('first_token_timeout');
+    expect(await read(...search)).toBe('first_token_timeout');
+    expect(await read(...thinkingBlock(1, 'seen').slice(0, 2))).toBe('between_tokens_timeout');
+    expect(await read(unseen, done)).toBe('between_tokens_timeout');
+  });
+});
+
 describe('usage', () => {
   it.each([
     ['BR-023: the cache beside the input', { input_tokens: 100, cache_read_input_tokens: 900, cache_creation_input_tokens: 0, output_tokens: 1 }, { output_tokens: 10 }, [100, 900, 0, 10, 0]],

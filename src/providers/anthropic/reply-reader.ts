@@ -227,6 +227,13 @@ export function createReplyReader(options: ReplyReaderOptions): ReplyReader {
     };
   }
 
+  /** Whether nothing is to be seen of what is being done: the model thinks unread, or the provider runs a tool. */
+  function isSilent(): boolean {
+    const last = blocks.at(-1);
+    if (stopReason !== undefined || last === undefined) return false;
+    return last.kind === 'server' || (last.kind === 'thinking' && last.text === '' && !last.isClosed);
+  }
+
   function failure(kind: 'network' | 'malformed_response', code: string, what: string): LLMError {
     return new LLMError({ kind, code, message: `${provider} ${what}` });
   }
@@ -250,6 +257,9 @@ export function createReplyReader(options: ReplyReaderOptions): ReplyReader {
     },
     get progress() {
       return progress;
+    },
+    get isSilent() {
+      return isSilent();
     },
     get usage() {
       return rawUsage === undefined ? undefined : readUsage(rawUsage);
