@@ -361,6 +361,8 @@ describe('other parts', () => {
       { type: 'media', mediaType: 'image/png', data: 'BBBB' },
     ]);
     expect(bodyOf(fake.sent[1]).contents[1]!.parts).toStrictEqual([{ text: 'Here:' }, { inlineData, thoughtSignature: 'Uw==' }, { inlineData: { ...inlineData, data: 'BBBB' } }]);
+    await geminiOn(fake, { model: 'gemini-2.5-pro' }).chat(request(transcript.buildMessages()));
+    expect(fake.sent.at(-1)!.text).not.toContain('Uw==');
   });
 
   it('B15: keeps what the server ran, in order, and the sources at the end', async () => {

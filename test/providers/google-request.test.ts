@@ -221,6 +221,7 @@ describe('results', () => {
     ['extra', [assistantMessage([call('a')]), result('a'), result('z')], /the result of the call z does not follow that call/],
     ['of a reply further up', [assistantMessage([call('a')]), result('a'), assistantMessage('x'), result('a')], /the result of the call a does not follow/],
     ['double', [assistantMessage([call('a')]), result('a'), result('a')], /the call a has two results/],
+    ['ambiguous', [assistantMessage([call('a'), call('a')]), result('a')], /two calls of one reply have the same id/],
   ])('GG2: %s results are refused before anything is sent', async (_name, messages, message) => {
     const fake = fakeServer(OK);
     const llm = geminiOn(fake);

@@ -66,7 +66,9 @@ function createSink(): GeminiContents {
       problem ??= findMissing();
       for (const blocks of resultBlocks()) list.add(blocks);
       results = new Map();
-      calls = new Set(message.role === 'user' ? [] : message.content.flatMap((part) => (part.type === 'tool_call' ? [part.id] : [])));
+      const ids = message.role === 'user' ? [] : message.content.flatMap((part) => (part.type === 'tool_call' ? [part.id] : []));
+      calls = new Set(ids);
+      if (calls.size < ids.length) problem ??= 'two calls of one reply have the same id';
       if (written !== undefined) list.add(written);
     },
     render(tail) {
