@@ -1,22 +1,10 @@
 /** Every id that the loop answers for stands in the name of a test. Reads the files of the tests, as text. */
-import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { namedIds } from '../support/named-ids.ts';
 import { BUG_CASE_IDS, CONFORMANCE_IDS, FEATURE_IDS, POLICY_IDS } from './required-ids.ts';
 
-const TEST_FILE = /\.(test|test-d)\.ts$/;
-/** What tests are named by: the first string of `it` or of a table, and the first string of each row. */
-const NAME = /(?:\b(?:it|describe)(?:\.\w+)?\(|\]\)\(|\)\(|^\s*(?:\[\s*)?)(['"`])((?:\\.|(?!\1).)*)\1/gm;
-
-/** The ids in the names of the tests of a folder. */
-function namedIds(folder: string): ReadonlySet<string> {
-  const directory = new URL(folder, import.meta.url);
-  const files = readdirSync(directory).filter((name) => TEST_FILE.test(name));
-  const names = files.flatMap((name) => Array.from(readFileSync(new URL(name, directory), 'utf8').matchAll(NAME), (match) => match[2] ?? ''));
-  return new Set(names.flatMap((name) => name.match(/\b(?:BR-\d+|[A-Z]{1,2}\d+)\b/g) ?? []));
-}
-
 describe('the tests of core', () => {
-  const core = namedIds('./');
+  const core = namedIds('test/core');
 
   it.each([
     ['conformance', CONFORMANCE_IDS.filter((id) => !POLICY_IDS.includes(id))],
@@ -27,7 +15,7 @@ describe('the tests of core', () => {
   });
 
   it('leave to the tests of policies what policies promise', () => {
-    const policies = namedIds('../policies/');
+    const policies = namedIds('test/policies');
 
     expect(POLICY_IDS.filter((id) => !policies.has(id))).toStrictEqual([]);
   });

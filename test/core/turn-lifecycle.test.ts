@@ -1,6 +1,6 @@
 /** runTurn from its input to its end, as a black box: steps, their numbers, their usage, and how a turn ends by itself. */
 import { describe, expect, it } from 'vitest';
-import { type LLM, toUsage, type Usage, userMessage } from 'turnloop';
+import { addUsage, type Hook, type LLM, toUsage, type Usage, userMessage } from 'turnloop';
 import { maxSteps } from 'turnloop/policies';
 import { echoTool, recordingTool, repeat, runScripted, scriptedLLM, type TestTool, toolCall } from 'turnloop/testing';
 import { conversation, resultLines } from './support.ts';
@@ -272,5 +272,27 @@ describe('what may change from step to step', () => {
 
     expect(llm.requests[0]).toMatchObject({ responseSchema });
     expect(llm.requests[0]).not.toHaveProperty('toolChoice');
+  });
+});
+
+describe('usage', () => {
+  it('AD5: is kept per model and per turn, and what was handed out does not change', async () => {
+    const first = toUsage({ inputTokens: 3, outputTokens: 1 });
+    const second = toUsage({ inputTokens: 5, outputTokens: 2 });
+    const seen: Usage[] = [];
+    const hooks: Hook[] = [{ name: 'watch', afterStep: (context) => void seen.push(context.usage) }];
+    const { result, recording } = await runScripted({
+      replies: [{ content: [toolCall('echo', { text: 'a' })], usage: first, modelId: 'small' }, { content: 'done', usage: second, modelId: 'large' }],
+      tools: [echoTool()],
+      hooks,
+    });
+
+    const byModel = recording.of('usage').map(({ modelId, usage: spent }) => [modelId, spent]);
+    expect(byModel).toStrictEqual([
+      ['small', first],
+      ['large', second],
+    ]);
+    expect(seen).toStrictEqual([first, addUsage(first, second)]);
+    expect(result.usage).toStrictEqual(addUsage(first, second));
   });
 });
