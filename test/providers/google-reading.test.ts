@@ -3,7 +3,7 @@
  * characters and line ends. Black-box.
  */
 import { describe, expect, it } from 'vitest';
-import { createEventDispatcher, createTranscript, runTurn } from 'turnloop';
+import { createEventDispatcher, createTranscript, type LLMError, runTurn } from 'turnloop';
 import { errorOf, events, fakeServer, request } from './fake-server.ts';
 import { bodyOf, chunk, errorOfGemini, geminiOn, OK, readGemini, stream } from './google-support.ts';
 
@@ -392,6 +392,34 @@ describe('other parts', () => {
     const { response } = await readGemini(stream({ candidates: [{ index: 1, content: { parts: [{ text: 'no' }] }, finishReason: 'SAFETY' }, { index: 0, content: { parts: [{ text: 'yes' }] }, finishReason: 'STOP' }] }));
 
     expect(response).toMatchObject({ content: [{ text: 'yes' }], stopReason: 'end_turn' });
+  });
+});
+
+describe('a tool of the server', () => {
+  const CODE = { executableCode: { language: 'PYTHON', code: 'work()' } };
+  const DONE = { codeExecutionResult: { outcome: 'OUTCOME_OK', output: '1' } };
+  const SEARCH = { toolCall: { id: 't', toolType: 'GOOGLE_SEARCH_WEB', args: {} } };
+  const read = async (more: object, ...parts: readonly object[]): Promise<string> => {
+    const body = stream(chunk([{ text: 'I look.' }]), ...parts.map((part) => chunk([part], 'finish' in more ? 'STOP' : undefined)));
+    const options = { timeouts: { firstTokenMs: 200, betweenTokensMs: 20 } };
+    return geminiOn(fakeServer({ body, ...more }), options)
+      .chat(request())
+      .then(({ stopReason }) => stopReason, (error: unknown) => (error as LLMError).code);
+  };
+
+  it('is given time, as before the first token', async () => {
+    expect(await read({ open: true })).toBe('between_tokens_timeout');
+    expect(await read({ open: true }, CODE)).toBe('first_token_timeout');
+    expect(await read({ open: true }, SEARCH)).toBe('first_token_timeout');
+    expect(await read({ open: true }, CODE, DONE)).toBe('between_tokens_timeout');
+  });
+
+  it('is not done with a reason for the end that stands before its result', async () => {
+    const failure = new TypeError('terminated', { cause: { code: 'ECONNRESET' } });
+
+    expect(await read({ finish: true, failure }, CODE)).toBe('ECONNRESET');
+    expect(await read({ finish: true, failure }, CODE, DONE)).toBe('end_turn');
+    expect(await read({ finish: true }, CODE)).toBe('end_turn');
   });
 });
 

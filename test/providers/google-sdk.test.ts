@@ -2,13 +2,16 @@
  * Google's own SDK as a judge: it reads the same answers over HTTP, in every chunking, and it sends the same requests.
  */
 import { createPartFromFunctionResponse, type GenerateContentParameters, type GenerateContentResponse, GoogleGenAI, type Part } from '@google/genai';
+import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { assistantMessage, type LLMRequest, type LLMResponse, toolMessage, userMessage } from 'turnloop';
+import { assistantMessage, type JsonSchema, type LLMRequest, type LLMResponse, toolMessage, userMessage } from 'turnloop';
 import { google, type GoogleOptions } from 'turnloop/providers/google';
+import { conversations } from '../support/conversations.ts';
 import { answer, answerEvents, type ReplayServer, startReplayServer } from '../support/replay-server.ts';
+import { CHECK_BODIES_MS, checkBodies } from '../support/sdk-types.ts';
 import { CHUNKINGS, checkStreamCase, cut, loadStreamCases, type StreamCase } from '../support/stream-cases.ts';
-import { errorOf, request } from './fake-server.ts';
-import { chunk } from './google-support.ts';
+import { errorOf, fakeServer, request } from './fake-server.ts';
+import { chunk, geminiOn, OK } from './google-support.ts';
 
 const cases = loadStreamCases('test/fixtures/streams-google');
 let server: ReplayServer;
@@ -113,6 +116,53 @@ describe.each(CHUNKINGS)('answers, %s', (chunking) => {
 
 it('has every answer', () => {
   expect(cases).toHaveLength(29);
+});
+
+/** Enums of the SDK are words on the wire. */
+const WIRE_TYPES = [
+  'import type { Content, GenerationConfig, SafetySetting, Tool, ToolConfig } from \'@google/genai\';',
+  'type Wire<T> = T extends string ? `${T}` : T extends readonly (infer Item)[] ? readonly Wire<Item>[] : T extends object ? { [Name in keyof T]: Wire<T[Name]> } : T;',
+  'type Body = { contents: Content[]; systemInstruction?: Content; tools?: Tool[]; toolConfig?: ToolConfig; generationConfig?: GenerationConfig; safetySettings?: SafetySetting[] };',
+].join(' ');
+
+describe('requests have the types of the SDK', { timeout: CHECK_BODIES_MS }, () => {
+  const model = 'gemini-3-flash-preview';
+  const signed = { model, thoughtSignature: 'U0lHTkVE' };
+  const target = {
+    provider: 'google',
+    modelId: model,
+    thinkingData: [{ model }, signed],
+    textData: [signed],
+    callData: [signed],
+    providerRuns: [[{ executableCode: { language: 'PYTHON', code: 'print(1)' } }, { codeExecutionResult: { outcome: 'OUTCOME_OK', output: '1' } }]],
+  };
+  const schema: JsonSchema = { type: 'object', properties: { a: { anyOf: [{ type: 'string' }, { type: 'null' }] }, list: { type: 'array', items: { type: 'integer', minimum: 1 } } }, required: ['a'] };
+  const tools = [{ name: 'a.b', description: 'd', inputSchema: schema }, { name: 'none', description: 'd', inputSchema: { type: 'object', properties: {} } }];
+  const settings: readonly (readonly [Partial<LLMRequest>, Partial<GoogleOptions>])[] = [
+    [{}, { sendCallIds: true }],
+    [{ tools, toolChoice: 'auto', systemPrompt: 's' }, { temperature: 0.5, maxOutputTokens: 5, serverTools: [{ googleSearch: {} }] }],
+    [{ tools, toolChoice: 'none' }, { schemaFormat: 'openapi', thinkingEffort: 'off' }],
+    [{ tools, toolChoice: 'required', responseSchema: schema }, { thinkingEffort: 'high' }],
+    [{ tools, toolChoice: { name: 'a.b' }, responseSchema: schema }, { schemaFormat: 'openapi', model: 'gemini-2.5-flash', thinkingBudget: 7 }],
+  ];
+
+  it('B14: whatever the history and the settings', async () => {
+    const fake = fakeServer(OK);
+    for (const [at, messages] of fc.sample(conversations(target), { numRuns: 40, seed: 7 }).entries()) {
+      const [more, options] = settings[at % settings.length]!;
+      await geminiOn(fake, { model, ...options }).chat(request(messages, more));
+    }
+
+    expect(checkBodies(WIRE_TYPES, 'Wire<Body>', fake.sent.map(({ body }) => body))).toStrictEqual([]);
+  });
+
+  it('and a wrong one is seen', () => {
+    const good = { contents: [{ role: 'user', parts: [{ text: 'x' }] }] };
+    const wrong = [{ ...good, content: [] }, { contents: [{ role: 'user', parts: [{ texts: 'x' }] }] }, { ...good, toolConfig: { functionCallingConfig: { mode: 'MAYBE' } } }];
+    const found = checkBodies(WIRE_TYPES, 'Wire<Body>', [good, ...wrong]);
+
+    expect(new Set(found.map((each) => each.slice(0, 6)))).toStrictEqual(new Set(['body 1', 'body 2', 'body 3']));
+  });
 });
 
 describe('requests', () => {

@@ -16,6 +16,11 @@ export function isPartData(data: JsonObject): boolean {
   return KINDS.some((kind) => Object.hasOwn(data, kind));
 }
 
+/** Whether the data is that of something the server runs, and of which the result is still to come. */
+export function isServerCall(data: JsonObject): boolean {
+  return Object.hasOwn(data, 'executableCode') || Object.hasOwn(data, 'toolCall');
+}
+
 /** The data of a part that carries the signature of the media before it. @param model - The model that was asked. */
 export function mediaSignatureData(thoughtSignature: string, model: string): JsonObject {
   return { mediaSignature: { model, thoughtSignature } };

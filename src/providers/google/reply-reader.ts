@@ -17,7 +17,7 @@ import { isBlank } from '../shared/wire-text.ts';
 import { createCallReader } from './call-reader.ts';
 import { fieldOf } from './fields.ts';
 import { failureOf, isUnspecified, toStopReason } from './finish-reason.ts';
-import { mediaSignatureData } from './provider-parts.ts';
+import { isServerCall, mediaSignatureData } from './provider-parts.ts';
 import { isSubstance, type ItemContext, type ReplyItem, toPartial, toReplyPart } from './reply-items.ts';
 import { findUsage, readUsage } from './usage.ts';
 
@@ -163,6 +163,12 @@ export function createReplyReader({ provider, model, toolName, onDelta, toError 
     return finishReason !== undefined && !isUnspecified(finishReason);
   }
 
+  /** Whether the server runs a tool of its own; a reason for the end may stand before what comes of it. */
+  function isServerAtWork(): boolean {
+    const last = items.at(-1);
+    return last?.type === 'provider' && isServerCall(last.data);
+  }
+
   function finish(sawEnd: boolean): LLMResponse {
     if (!sawEnd && !isFinished()) throw incompleteError();
     const failure = failureOf(finishReason);
@@ -210,9 +216,12 @@ export function createReplyReader({ provider, model, toolName, onDelta, toError 
     readBody,
     finish,
     get isFinished() {
-      return isFinished();
+      return isFinished() && !isServerAtWork();
     },
     isEnded: false,
+    get isSilent() {
+      return isServerAtWork();
+    },
     get progress() {
       return progress;
     },
