@@ -48,6 +48,7 @@ describe('toGeminiSchema', () => {
     ['parts of a text', { allOf: [{ type: 'string' }, { minLength: 2 }], description: 'd' }, { type: 'STRING', description: 'd', minLength: 2 }],
     ['an array of anything', { type: 'array', minItems: 1 }, { type: 'ARRAY', minItems: 1, items: { anyOf: [TEXT, { type: 'NUMBER' }, { type: 'BOOLEAN' }, { type: 'OBJECT' }] } }],
     ['a tuple', { type: 'array', prefixItems: [{ type: 'string' }, { type: 'number' }], items: false }, { type: 'ARRAY', maxItems: 2, items: { anyOf: [TEXT, { type: 'NUMBER' }] } }],
+    ['a short tuple', { type: 'array', prefixItems: [{ type: 'string' }, { type: 'string' }], items: false, maxItems: 1 }, { type: 'ARRAY', maxItems: 1, items: TEXT }],
     ['a map', { type: 'object', additionalProperties: { type: 'number' }, maxProperties: 3 }, { type: 'OBJECT', maxProperties: 3 }],
     ['a closed object', { type: 'object', properties: { a: { type: 'string' } }, required: ['a', 'b'], additionalProperties: false }, { type: 'OBJECT', properties: { a: TEXT }, required: ['a'] }],
     ['a property that may not be there', { type: 'object', properties: { a: { type: 'string' }, b: false }, required: ['b'] }, { type: 'OBJECT', properties: { a: TEXT } }],

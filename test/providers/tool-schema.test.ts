@@ -96,6 +96,13 @@ describe('the root', () => {
     });
   });
 
+  it('describes a property in the words of the whole, and drops definitions that only left parts needed', () => {
+    const Node = { properties: { kid: { $ref: '#/$defs/Node' } } };
+    const schema = { properties: { a: { description: 'outer' } }, allOf: [{ properties: { a: { ...text, description: 'inner' } } }], not: { $ref: '#/$defs/Node' }, $defs: { Node } };
+
+    expect(reduced(schema)).toStrictEqual({ type: 'object', properties: { a: { ...text, description: 'outer' } } });
+  });
+
   it('does not narrow a property to what a branch says of it, if another branch is silent', () => {
     const schema = { properties: { mode: text }, anyOf: [{ properties: { mode: { const: 'fast' }, speed: number } }, { required: ['slow'] }] };
 
