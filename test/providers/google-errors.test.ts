@@ -52,7 +52,7 @@ const failures: readonly (readonly [string, Failure, LLMErrorKind, boolean])[] =
   ['a deadline', { code: 504, status: 'DEADLINE_EXCEEDED', message: 'Deadline expired before operation could complete.' }, 'timeout', true],
 ];
 
-describe('GG7, EE1, EE2: errors of Google', () => {
+describe('GG7, EE1, EE2, EE4, EE5: errors of Google', () => {
   it.each(failures)('say %s, as a status, in a list, and within a stream', async (_name, error, kind, retryable) => {
     const expected = { kind, retryable, code: error.status, message: expect.stringContaining(error.message.slice(0, 60)) };
     const json = JSON.stringify({ error });
@@ -85,7 +85,7 @@ describe('GG7, EE1, EE2: errors of Google', () => {
     expect(await errorOfGemini(JSON.stringify({ error: { code: 429, status: 'RESOURCE_EXHAUSTED', message } }), { status: 429 })).toMatchObject({ kind: 'rate_limit' });
   });
 
-  it('EE4, EE5: know a host\'s own words', async () => {
+  it('B6: know a host\'s own words', async () => {
     const fake = fakeServer({ status: 400, body: JSON.stringify({ error: { code: 400, status: 'INVALID_ARGUMENT', message: 'zu lang' } }) });
 
     expect(await errorOf(geminiOn(fake, { errorPatterns: [{ pattern: /zu lang/, kind: 'context_overflow' }] }).chat(request()))).toMatchObject({ kind: 'context_overflow' });

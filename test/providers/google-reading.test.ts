@@ -244,6 +244,18 @@ describe('calls', () => {
     ]);
   });
 
+  it('GN4, GN5: come a hundred at once, and with a megabyte of arguments', async () => {
+    const many = Array.from({ length: 100 }, (_, at) => ({ functionCall: { name: `f${at % 7}`, args: { at } } }));
+    const args = { text: 'é'.repeat(500_000) };
+    const body = stream(...many.map((part) => chunk([part])), chunk([{ functionCall: { name: 'big', args } }], 'STOP'));
+    const { content } = await geminiOn(fakeServer({ body })).chat(request());
+
+    expect(content.map((part) => part.type === 'tool_call' && [part.name, part.inputText])).toStrictEqual([
+      ...many.map(({ functionCall: call }) => [call.name, JSON.stringify(call.args)]),
+      ['big', JSON.stringify(args)],
+    ]);
+  });
+
   it('GG3: have the provider\'s id where there is one, however often, and none else', async () => {
     const { response } = await readGemini(stream(chunk([{ functionCall: { id: 'x1', name: 'f' } }, { functionCall: { id: 'x1', name: 'f' } }, { functionCall: { id: '', name: 'f' } }], 'STOP')));
 

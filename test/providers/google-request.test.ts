@@ -334,6 +334,12 @@ describe('media', () => {
     expect((await contentsOf([userMessage([{ type: 'media', mediaType, url }])]))[0]![1]).toStrictEqual([{ fileData: { mimeType, fileUri: url } }]);
   });
 
+  it('GG7: leaves a type that nobody knows to the server', async () => {
+    const url = 'https://www.youtube.com/watch?v=x';
+
+    expect((await contentsOf([userMessage([{ type: 'media', mediaType: 'video/*', url }])]))[0]![1]).toStrictEqual([{ fileData: { fileUri: url } }]);
+  });
+
   it('AD3: sends a note for what Gemini or the model does not take', async () => {
     const gif = { type: 'media', mediaType: 'image/gif', data: 'SECRETDATA' } as const;
 

@@ -39,12 +39,18 @@ export function toMediaBlock(given: MediaPart, accepted: readonly string[] | und
   const part = given.url === undefined ? given : mediaFromUrl(given.url, typeOf(given.mediaType, given.url));
   if (!isAccepted(part, accepted ?? GEMINI_TYPES)) return undefined;
   const mimeType = part.mediaType.toLowerCase();
-  return part.url === undefined ? { inlineData: { mimeType, data: part.data } } : { fileData: { mimeType, fileUri: part.url } };
+  if (part.url === undefined) return { inlineData: { mimeType, data: part.data } };
+  // Of a video on YouTube, say, nobody knows the type but the server.
+  return { fileData: { ...(!isVague(mimeType) && { mimeType }), fileUri: part.url } };
 }
 
 /** The type as given, or by the end of the address where that says too little. */
 function typeOf(mediaType: string, url: string): string {
-  if (mediaType !== '' && !mediaType.endsWith('/*') && mediaType !== 'application/octet-stream') return mediaType;
+  if (!isVague(mediaType)) return mediaType;
   const extension = /\.([a-z0-9]+)(?:[?#]|$)/i.exec(url)?.[1]?.toLowerCase();
   return TYPES_BY_EXTENSION.get(extension ?? '') ?? mediaType;
+}
+
+function isVague(mediaType: string): boolean {
+  return mediaType === '' || mediaType.endsWith('/*') || mediaType === 'application/octet-stream';
 }
