@@ -39,21 +39,24 @@ export function createReplyReader(options: ReplyReaderOptions): ReplyReader {
   let progress = 0;
 
   function readEvent(event: unknown, name: string): void {
+    const type = (isRecord(event) ? word(event['type']) : undefined) ?? name;
+    // Nearly all events are these, and none of them is an error.
+    if (type === 'content_block_delta' && isRecord(event)) {
+      if (isRecord(event['delta'])) readDelta(event['delta'], event['index']);
+      return;
+    }
     if (isErrorBody(event)) {
       if (isRecord(event)) rawUsage = laterUsage(rawUsage, event['usage']);
       throw toError(event);
     }
     if (!isRecord(event)) return;
-    switch (word(event['type']) ?? name) {
+    switch (type) {
       case 'message_start':
         // How it ends is not known yet, whatever stands there.
         if (isRecord(event['message'])) readHead({ ...event['message'], stop_reason: undefined });
         return;
       case 'content_block_start':
         if (isRecord(event['content_block'])) start(event['content_block'], event['index']);
-        return;
-      case 'content_block_delta':
-        if (isRecord(event['delta'])) readDelta(event['delta'], event['index']);
         return;
       case 'content_block_stop': {
         const block = blockAt(event['index']);

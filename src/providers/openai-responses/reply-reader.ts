@@ -51,14 +51,15 @@ export function createReplyReader(options: ReplyReaderOptions): ResponseReader {
   });
 
   function readEvent(event: unknown, name: string): void {
-    if (isErrorBody(event)) throw toError(event);
-    if (!isRecord(event)) return;
-    const type = word(event['type']) ?? name;
+    const type = (isRecord(event) ? word(event['type']) : undefined) ?? name;
     const fragment = FRAGMENTS.get(type);
-    if (fragment !== undefined) {
+    // Nearly all events are fragments, and none of them is an error.
+    if (fragment !== undefined && isRecord(event)) {
       fragment.read(reader, event, textOf(event, fragment.field));
       return;
     }
+    if (isErrorBody(event)) throw toError(event);
+    if (!isRecord(event)) return;
     switch (type) {
       case 'response.output_text.annotation.added':
         // It came out of JSON.

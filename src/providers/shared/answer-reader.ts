@@ -73,16 +73,13 @@ async function readStream(answer: Answer, head: readonly Uint8Array[], { reply, 
       return;
     }
     const value = parseJson(data);
-    if (value !== undefined) readEvent(value, event);
-    // What a cut leaves of the last event is no fault of the server's.
-    else if (data.trim() !== '' && !isAtEnd) throw malformedResponse('an event of the stream is not valid JSON', data, context);
+    if (value === undefined) {
+      // What a cut leaves of the last event is no fault of the server's.
+      if (data.trim() === '' || isAtEnd) return;
+      throw malformedResponse('an event of the stream is not valid JSON', data, context);
+    }
+    reply.readEvent(event === 'error' ? asError(value) : value, event);
   });
-
-  function readEvent(value: unknown, event: string): void {
-    // Only servers that name their events use the name, and then the data alone may not tell.
-    const isBareError = event === 'error' && typeof value === 'object' && value !== null && !('error' in value);
-    reply.readEvent(isBareError ? { error: value } : value, event);
-  }
 
   try {
     for (const chunk of head) push(chunk);
@@ -117,6 +114,11 @@ async function readStream(answer: Answer, head: readonly Uint8Array[], { reply, 
 function emptyBody({ provider }: ErrorContext): LLMError {
   const message = `${provider}: the answer has no body; is \`baseUrl\` right, and is there a proxy that cuts answers off?`;
   return new LLMError({ kind: 'network', code: 'empty_body', message });
+}
+
+/** Only servers that name their events use the name, and then the data alone may not tell. */
+function asError(value: unknown): unknown {
+  return typeof value === 'object' && value !== null && !('error' in value) ? { error: value } : value;
 }
 
 async function pageError(answer: Answer, head: readonly Uint8Array[], context: ErrorContext): Promise<LLMError> {

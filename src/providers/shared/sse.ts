@@ -21,6 +21,7 @@ export interface SseReader {
 
 const LINE_FEED = 10;
 const CARRIAGE_RETURN = 13;
+const SPACE = 32;
 const COLON = 58;
 const LETTER_D = 100;
 const LETTER_E = 101;
@@ -35,6 +36,7 @@ export function createSseReader(onEvent: SseHandler): SseReader {
   let pending: Uint8Array[] = [];
   let data: string | undefined;
   let event = '';
+  let latestName = '';
   let atStart = true;
   let skipLineFeed = false;
 
@@ -91,7 +93,14 @@ export function createSseReader(onEvent: SseHandler): SseReader {
 
   function readLines(text: string): void {
     let start = 0;
-    for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', start)) {
+    while (start < text.length) {
+      // Every other line of most streams is blank: no search for its end.
+      if (text.charCodeAt(start) === LINE_FEED) {
+        start += 1;
+        dispatch();
+        continue;
+      }
+      const end = text.indexOf('\n', start);
       readLine(text, start, end);
       start = end + 1;
     }
@@ -119,10 +128,17 @@ export function createSseReader(onEvent: SseHandler): SseReader {
     // One look at the first letter is cheaper than two at whole names.
     const letter = text.charCodeAt(start);
     if (letter === LETTER_D && text.startsWith('data', start)) {
-      const value = fieldValue(text, start + 4, end);
-      if (value !== undefined) data = data === undefined ? value : `${data}\n${value}`;
+      const from = valueStart(text, start + 4, end);
+      if (from === -1) return;
+      const value = text.slice(from, end);
+      data = data === undefined ? value : `${data}\n${value}`;
     } else if (letter === LETTER_E && text.startsWith('event', start)) {
-      event = fieldValue(text, start + 5, end) ?? event;
+      const from = valueStart(text, start + 5, end);
+      if (from === -1) return;
+      // Most events are named like the one before: no new text for each.
+      const isSame = end - from === latestName.length && text.startsWith(latestName, from);
+      if (!isSame) latestName = text.slice(from, end);
+      event = latestName;
     }
   }
 
@@ -137,10 +153,9 @@ export function createSseReader(onEvent: SseHandler): SseReader {
   return { push, end };
 }
 
-/** The value of a field whose name ends at `at`; undefined if the name goes on there. */
-function fieldValue(text: string, at: number, end: number): string | undefined {
-  if (at >= end) return '';
-  if (text.charCodeAt(at) !== COLON) return undefined;
-  const start = text.charCodeAt(at + 1) === 32 ? at + 2 : at + 1;
-  return text.slice(Math.min(start, end), end);
+/** Where the value of a field begins whose name ends at `at`; -1 if the name goes on there. */
+function valueStart(text: string, at: number, end: number): number {
+  if (at >= end) return end;
+  if (text.charCodeAt(at) !== COLON) return -1;
+  return Math.min(text.charCodeAt(at + 1) === SPACE ? at + 2 : at + 1, end);
 }
