@@ -40,6 +40,13 @@ describe('wire names', () => {
     expect(toWire('a b')).toBe(nameTools([]).toWire('a b'));
   });
 
+  it('gives a name that looks like a wire name another one', () => {
+    const wireName = toWireName('a.b');
+
+    expect(toWireName(wireName)).toMatch(/^a_b_0x[a-z0-9]{8}_0x[a-z0-9]{8}$/);
+    expect(nameTools(tools([wireName, 'a.b'])).toWire('a.b')).toBe(wireName);
+  });
+
   it('leaves a name alone that a model made up', () => {
     const { fromWire } = nameTools(tools(['a.b']));
 

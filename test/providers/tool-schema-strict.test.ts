@@ -36,6 +36,7 @@ describe('isStrictSchema', () => {
 
   it.each([
     ['an optional property', { ...closed({ a: text, b: text }), required: ['a'] }],
+    ['a required property that is not there', { ...closed({ a: text }), required: ['a', 'b'] }],
     ['an open object', { type: 'object', properties: { a: text }, required: ['a'] }],
     ['an open object inside', closed({ a: { type: 'object', properties: {}, required: [] } })],
     ['a free map', closed({ a: { type: 'object', properties: {}, required: [], additionalProperties: text } })],
