@@ -416,6 +416,46 @@ describe('tools', () => {
     expect(await formatFor({ schemaFormat: 'openapi' })).toMatchObject({ responseMimeType: 'application/json', responseSchema: { type: 'OBJECT', required: ['a'] } });
   });
 
+  const COLORS: JsonSchema = { type: 'string', enum: ['red', 'blue'] };
+  const TREE: JsonSchema = { type: 'object', properties: { name: { type: 'string' }, kids: { type: 'array', items: { $ref: '#' } } }, required: ['name'] };
+  const TREE_OUTLINE = { type: 'OBJECT', properties: { name: { type: 'STRING' }, kids: { type: 'ARRAY', items: { type: 'OBJECT' } } }, required: ['name'] };
+
+  it.each<[string, JsonSchema, unknown, unknown]>([
+    ['a list', { type: 'array', items: { type: 'number' }, minItems: 1 }, undefined, { type: 'ARRAY', items: { type: 'NUMBER' }, minItems: 1 }],
+    ['one of some texts', COLORS, undefined, { type: 'STRING', enum: ['red', 'blue'] }],
+    ['one of some forms', { anyOf: [COLORS, { type: 'array', items: COLORS }] }, undefined, { anyOf: [{ type: 'STRING' }, { type: 'ARRAY', items: { type: 'STRING' } }] }],
+    ['a number or nothing', { type: ['integer', 'null'] }, undefined, { type: 'INTEGER', nullable: true }],
+    ['what a reference leads to', { $ref: '#/$defs/Color', $defs: { Color: COLORS } }, COLORS, { type: 'STRING', enum: ['red', 'blue'] }],
+    ['a list of what a reference leads to', { type: 'array', items: { $ref: '#/definitions/c' }, definitions: { c: COLORS } }, { type: 'array', items: COLORS }, { type: 'ARRAY', items: { type: 'STRING' } }],
+    ['an object with references', { type: 'object', properties: { a: { $ref: '#/$defs/A' } }, $defs: { A: COLORS } }, { type: 'object', properties: { a: COLORS } }, { type: 'OBJECT', properties: { a: { type: 'STRING' } } }],
+  ])('stand for an answer that is %s, in both formats', async (_what, responseSchema, inlined, subset) => {
+    const formatFor = async (options: Partial<GoogleOptions>): Promise<unknown> => {
+      const body = await bodyFor([userMessage('x')], { responseSchema }, options);
+      expect(checkGenerateContentRequest(body)).toStrictEqual([]);
+      return body.generationConfig;
+    };
+
+    expect(await formatFor({})).toStrictEqual({ responseMimeType: 'application/json', responseJsonSchema: inlined ?? responseSchema });
+    expect(await formatFor({ schemaFormat: 'openapi' })).toMatchObject({ responseSchema: subset });
+  });
+
+  it.each<[string, JsonSchema, unknown]>([
+    ['of itself', TREE, TREE_OUTLINE],
+    ['and a list of such', { type: 'array', items: { $ref: '#/$defs/Tree' }, $defs: { Tree: { ...TREE, properties: { kids: { type: 'array', items: { $ref: '#/$defs/Tree' } } }, required: ['kids'] } } }, { type: 'ARRAY', items: { type: 'OBJECT', required: ['kids'] } }],
+    ['and a list of itself', { type: 'array', items: { anyOf: [{ type: 'string' }, { $ref: '#' }] } }, { type: 'ARRAY', items: { anyOf: [{ type: 'STRING' }, { type: 'ARRAY' }] } }],
+    ['under the name that is given to answers', { $ref: '#/$defs/Answer', $defs: { Answer: { ...TREE, properties: { name: { type: 'string' }, kids: { type: 'array', items: { $ref: '#/$defs/Answer' } } } } } }, TREE_OUTLINE],
+  ])('stand for an answer that is made %s in the subset of OpenAPI', async (_what, responseSchema, subset) => {
+    for (const options of [{}, { schemaFormat: 'openapi' }] as const) {
+      const body = await bodyFor([userMessage('x')], { responseSchema }, options);
+      const { generationConfig } = body;
+
+      // Where a recursion is cut off only the type is told.
+      expect(checkGenerateContentRequest(body).filter((rule) => !/an object without properties/.test(rule))).toStrictEqual([]);
+      expect(generationConfig).toMatchObject({ responseMimeType: 'application/json', responseSchema: subset });
+      expect(JSON.stringify(generationConfig)).not.toContain('$ref');
+    }
+  });
+
   it('B15: of the server follow those of the host, and Gemini 3 is told that both are there', async () => {
     const serverTools = [{ googleSearch: {} }, { codeExecution: {} }];
     const toolsFor = async (options: Partial<GoogleOptions>, tools: readonly ToolDefinition[] = [tool('f')]): Promise<GeminiBody> => {

@@ -11,9 +11,10 @@ import { definedFields, type ProviderOptions } from '../shared/options.ts';
 import { isJsonObject } from '../shared/own-data.ts';
 import type { ToolNames } from '../shared/tool-names.ts';
 import { cleanText, isBlank, joinJson } from '../shared/wire-text.ts';
+import { toAnswerFormat } from './answer-format.ts';
 import { geminiHistory } from './contents.ts';
 import type { GoogleConfig } from './options.ts';
-import { createToolWriter, type GeminiTools, toAnswerFormat } from './tools.ts';
+import { createToolWriter, type GeminiTools } from './tools.ts';
 
 /** A request's text. */
 export interface RequestText {

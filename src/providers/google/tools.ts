@@ -1,5 +1,5 @@
 /**
- * Tools: the tools of a request as Gemini takes them, and the form of a structured answer.
+ * Tools: the tools of a request as Gemini takes them.
  *
  * Schemas are sent as JSON Schema, which says most, in the fields that Google added for it. Servers without these take a
  * subset of OpenAPI's schemas; recursive schemas go that way too, since of references the newer fields take only some.
@@ -49,12 +49,6 @@ export function createToolWriter(
   };
 }
 
-/** `generationConfig` fields for an answer of this schema. Models before Gemini 3 refuse them beside tools. */
-export function toAnswerFormat(schema: JsonSchema, format: SchemaFormat): JsonObject {
-  const json = isJsonSchemaTaken(schema, format) ? { responseJsonSchema: schema } : { responseSchema: toGeminiSchema(schema) ?? { type: 'OBJECT' } };
-  return { responseMimeType: 'application/json', ...json };
-}
-
 function toDeclaration({ name, description, inputSchema }: ToolDefinition, { toWire }: ToolNames, format: SchemaFormat): JsonObject {
   const head = { name: toWire(name), description: cleanText(description) };
   const schema = toToolSchema(inputSchema);
@@ -63,6 +57,7 @@ function toDeclaration({ name, description, inputSchema }: ToolDefinition, { toW
   return parameters === undefined ? head : { ...head, parameters };
 }
 
-function isJsonSchemaTaken(schema: JsonSchema, format: SchemaFormat): boolean {
+/** Whether a schema can be sent as it is. */
+export function isJsonSchemaTaken(schema: JsonSchema, format: SchemaFormat): boolean {
   return format === 'json-schema' && !JSON.stringify(schema).includes('"$ref"');
 }
