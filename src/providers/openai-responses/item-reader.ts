@@ -83,8 +83,10 @@ export function createItemReader({ toolName, onDelta, onProgress }: ItemReaderOp
   function find(event: WireEvent, type: string, id: unknown): PartialItem | undefined {
     const { output_index: index } = event;
     const placed = typeof index === 'number' ? byIndex.get(index) : undefined;
+    // As for nearly every fragment: no second look, by the id.
+    if (placed?.type === type) return placed;
     const named = typeof id === 'string' ? byId.get(id) : undefined;
-    const known = [placed, named].find((item) => item?.type === type);
+    const known = named?.type === type ? named : undefined;
     if (known !== undefined || (typeof index === 'number' && placed === undefined)) return known;
     return begun.findLast((item) => item.type === type && !item.isDone);
   }
