@@ -297,6 +297,31 @@ describe('media', () => {
     expect(await promptOf([userMessage([PNG])], { llm: { capabilities: { mediaTypes: ['audio/'] } } })).toMatchObject([{ content: [{ type: 'text' }] }]);
   });
 
+  it.each<[string, Partial<MediaPart>, object]>([
+    ['of a type by another name', { mediaType: 'image/JPG', data: 'AAAA' }, { mediaType: 'image/jpeg', data: 'AAAA' }],
+    ['of a type with parameters', { mediaType: 'text/plain; charset=utf-8', data: 'AAAA' }, { mediaType: 'text/plain', data: 'AAAA' }],
+    ['in an address with parameters, of the type that it says', { url: 'data:image/webp;name=a.png;base64,AAAA' }, { mediaType: 'image/webp', data: 'AAAA' }],
+    ['as text in an address', { url: 'data:text/plain;charset=utf-8,a%2C%20%C3%A9,b' }, { mediaType: 'text/plain', data: 'YSwgw6ksYg==' }],
+  ])('AD3: %s are sent as they are', async (_what, media, file) => {
+    const [sent] = await promptOf([userMessage([{ type: 'media', mediaType: 'image/png', ...media }])]);
+
+    expect(sent?.content).toStrictEqual([{ type: 'file', ...file }]);
+  });
+
+  it.each<[string, Partial<MediaPart>]>([
+    ['no data', { data: '' }],
+    ['an address without data', { url: 'data:image/png;base64,' }],
+    ['a broken address of data', { url: 'data:image/png,%zz' }],
+    ['a file of the host', { url: 'file:///etc/x.png' }],
+  ])('AD3: of which there is but %s are replaced by a note, in messages and results', async (_what, media) => {
+    const part = { type: 'media', mediaType: 'image/png', ...media } as MediaPart;
+    const prompt = await promptOf([userMessage([part]), assistantMessage([CALL]), toolMessage([part], { toolCallId: 'call_own1', name: 'read' })], { ...urls, provider: 'anthropic.messages' });
+    const note = '[image/png left out: this model cannot be sent it]';
+
+    expect(prompt[0]?.content).toStrictEqual([{ type: 'text', text: note }]);
+    expect(prompt[2]?.content).toMatchObject([{ output: { type: 'text', value: note } }]);
+  });
+
   it('B9: may stand at any address where the model says so later', async () => {
     const prompt = await promptOf([userMessage([PAGE])], { supportedUrls: Promise.resolve({ '*/*': [/.*/] }) });
 

@@ -5,6 +5,7 @@ import {
   type AssistantPart,
   type JsonSchema,
   type LLMRequest,
+  type MediaPart,
   type Message,
   type ToolCallPart,
   type ToolDefinition,
@@ -321,6 +322,32 @@ describe('media', () => {
       { inlineData: { mimeType: 'audio/wav', data: 'AAAA' } },
       { fileData: { mimeType: 'application/pdf', fileUri: 'https://h.example/d' } },
       { inlineData: { mimeType: 'image/jpeg', data: 'BBBB' } },
+    ]);
+  });
+
+  it.each<[string, Partial<MediaPart>, object]>([
+    ['of a type by another name', { mediaType: 'image/JPG', data: 'AAAA' }, { mimeType: 'image/jpeg', data: 'AAAA' }],
+    ['of a type with parameters', { mediaType: 'text/plain; charset=utf-8', data: 'AAAA' }, { mimeType: 'text/plain', data: 'AAAA' }],
+    ['in an address with parameters', { mediaType: 'image/png', url: 'data:IMAGE/WEBP;name=a.png;base64,AAAA' }, { mimeType: 'image/webp', data: 'AAAA' }],
+    ['in an address that escapes its base64', { mediaType: '', url: 'data:image/png;base64,AA%2B%3D' }, { mimeType: 'image/png', data: 'AA+=' }],
+    ['as text in an address', { mediaType: 'text/csv', url: 'data:text/plain;charset=utf-8,a%2C%20%C3%A9,b' }, { mimeType: 'text/plain', data: 'YSwgw6ksYg==' }],
+    ['as text in an address that says no type', { mediaType: 'text/csv', url: 'data:,hi' }, { mimeType: 'text/csv', data: 'aGk=' }],
+    ['as text in an address of no type at all', { mediaType: '', url: 'data:;base64,aGk=' }, { mimeType: 'text/plain', data: 'aGk=' }],
+  ])('AD3: is sent inline %s', async (_what, media, inlineData) => {
+    expect((await contentsOf([userMessage([{ type: 'media', ...media } as MediaPart])]))[0]![1]).toStrictEqual([{ inlineData }]);
+  });
+
+  it.each<[string, Partial<MediaPart>]>([
+    ['a file of the host', { url: 'file:///etc/x.png' }],
+    ['an address of this process', { url: 'blob:https://h.example/1' }],
+    ['no address', { url: 'x.png' }],
+    ['a broken address of data', { url: 'data:image/png,%zz' }],
+    ['an address of data without its comma', { url: 'data:image/png;base64' }],
+    ['an address without data', { url: 'data:image/png;base64,' }],
+    ['no data', { data: '' }],
+  ])('AD3: sends a note for %s', async (_what, media) => {
+    expect((await contentsOf([userMessage([{ type: 'media', mediaType: 'image/png', ...media }])]))[0]![1]).toStrictEqual([
+      { text: '[image/png left out: this model cannot be sent it]' },
     ]);
   });
 

@@ -1,7 +1,7 @@
 /** File parts: media as the AI SDK's prompt has it, and back. The versions of its specification differ in this most. */
 import { isRecord } from '../../core/json.ts';
 import type { MediaPart } from '../../core/message.ts';
-import { isAccepted, mediaFromUrl } from '../shared/media.ts';
+import { isAccepted, mediaFromUrl, plainType, toBase64 } from '../shared/media.ts';
 import type { SpecificationVersion, SupportedUrls } from './model.ts';
 import type { PromptPart } from './prompt-types.ts';
 
@@ -14,20 +14,22 @@ export interface FileTarget {
   readonly supportedUrls: SupportedUrls;
 }
 
-type File = { readonly data: string; readonly url?: undefined } | { readonly url: URL; readonly data?: undefined };
+/** A file with its type as providers know it. */
+type File = { readonly mediaType: string } & ({ readonly data: string; readonly url?: undefined } | { readonly url: URL; readonly data?: undefined });
 
 /** A file of a message; undefined for media that the model cannot be sent. */
 export function toFilePart(part: MediaPart, target: FileTarget): PromptPart | undefined {
   const file = toFile(part, target);
   if (file === undefined) return undefined;
-  return { type: 'file', mediaType: mediaTypeOf(part), data: target.version === 'v4' ? tagged(file) : (file.url ?? file.data) };
+  const { mediaType } = file;
+  return { type: 'file', mediaType, data: target.version === 'v4' ? tagged(file) : (file.url ?? file.data) };
 }
 
 /** A file within a tool's result; undefined for media that the model cannot be sent. */
 export function toResultFile(part: MediaPart, target: FileTarget): PromptPart | undefined {
   const file = toFile(part, target);
-  const mediaType = mediaTypeOf(part);
   if (file === undefined) return undefined;
+  const { mediaType } = file;
   if (target.version === 'v4') return { type: 'file', mediaType, data: tagged(file) };
   const isV2 = target.version === 'v2';
   // The oldest version has no addresses here.
@@ -47,16 +49,14 @@ function tagged(file: File): object {
   return file.url === undefined ? { type: 'data', data: file.data } : { type: 'url', url: file.url };
 }
 
-function mediaTypeOf({ mediaType }: MediaPart): string {
-  return mediaType.toLowerCase();
-}
-
-function toFile(part: MediaPart, { mediaTypes, supportedUrls }: FileTarget): File | undefined {
+function toFile(given: MediaPart, { mediaTypes, supportedUrls }: FileTarget): File | undefined {
+  const part = given.url === undefined ? given : mediaFromUrl(given.url, given.mediaType);
   if (!isAccepted(part, mediaTypes)) return undefined;
-  const { data, url } = part.url === undefined ? part : mediaFromUrl(part.url, part.mediaType);
-  if (url === undefined) return { data };
-  if (!URL.canParse(url) || !isSupported(url, mediaTypeOf(part), supportedUrls)) return undefined;
-  return { url: new URL(url) };
+  const { data, url } = part;
+  const mediaType = plainType(part.mediaType);
+  // Of a file without bytes the whole request would be refused.
+  if (url === undefined) return data === '' ? undefined : { mediaType, data };
+  return URL.canParse(url) && isSupported(url, mediaType, supportedUrls) ? { mediaType, url: new URL(url) } : undefined;
 }
 
 function isSupported(url: string, mediaType: string, supported: SupportedUrls): boolean {
@@ -82,14 +82,4 @@ export function readFile({ mediaType, data }: Readonly<Record<string, unknown>>)
   if (content instanceof URL) return mediaFromUrl(content.href, type);
   if (typeof content !== 'string' || content === '') return undefined;
   return isTagged && data['type'] === 'url' ? mediaFromUrl(content, type) : { type: 'media', mediaType: type, data: content };
-}
-
-// `fromCharCode` takes its characters as arguments, of which there may be some ten thousands.
-const CHUNK_BYTES = 8192;
-
-/** Bytes in base64. */
-function toBase64(bytes: Uint8Array): string {
-  let binary = '';
-  for (let at = 0; at < bytes.length; at += CHUNK_BYTES) binary += String.fromCharCode(...bytes.subarray(at, at + CHUNK_BYTES));
-  return btoa(binary);
 }
