@@ -86,6 +86,51 @@ describe('tool-call fragments', () => {
       [[undefined, 'f', INPUT], [undefined, 'f', '{"x":2}']],
     ],
     [
+      'BR-104, GN4: equal index, fragments that carry the id of their call',
+      [
+        callDelta(call('f', '', { index: 0, id: 'a' })),
+        callDelta(call('g', '', { index: 0, id: 'b' })),
+        callDelta({ index: 0, id: 'a', function: { arguments: '{"x":1}' } }),
+        callDelta({ index: 0, id: 'b', function: { arguments: '{"y":2}' } }),
+      ],
+      [['a', 'f', '{"x":1}'], ['b', 'g', '{"y":2}']],
+    ],
+    [
+      'BR-104, GN4: equal index, fragments that carry the id and the name of their call',
+      [['a', 'f', ''], ['b', 'g', ''], ['a', 'f', '{"x":1}'], ['b', 'g', '{"y":2}']].map(([id, name, text]) => callDelta(call(name, text, { index: 0, id }))),
+      [['a', 'f', '{"x":1}'], ['b', 'g', '{"y":2}']],
+    ],
+    [
+      'BR-104, A15: an equal id under other indexes, with equal arguments',
+      [callDelta(call('f', INPUT, { index: 0, id: 'f' }), call('f', INPUT, { index: 1, id: 'f' }))],
+      [['f', 'f', INPUT], ['f', 'f', INPUT]],
+    ],
+    [
+      'BR-104, A15: an equal id under other indexes, in fragments',
+      [
+        callDelta(call('f', '', { index: 0, id: 'f' })),
+        callDelta(call('f', '{"x"', { index: 1, id: 'f' })),
+        callDelta({ index: 0, id: 'f', function: { arguments: INPUT } }),
+        callDelta({ index: 1, id: 'f', function: { arguments: ':2}' } }),
+      ],
+      [['f', 'f', INPUT], ['f', 'f', '{"x":2}']],
+    ],
+    [
+      'BR-104, A15: an equal id without index, with two whole inputs',
+      [callDelta(call('f', INPUT, { id: 'f' })), callDelta(call('f', '{"x":2}', { id: 'f' }))],
+      [['f', 'f', INPUT], ['f', 'f', '{"x":2}']],
+    ],
+    [
+      'BR-104: an index that changes within a call of one id',
+      [callDelta(call('f', '{"x"', { index: 0, id: 'c' })), callDelta({ index: 1, id: 'c', function: { arguments: ':1}' } })],
+      [['c', 'f', INPUT]],
+    ],
+    [
+      'BR-104: an index that comes late',
+      [callDelta(call('f', '{"x"', { id: 'c' })), callDelta(call('f', ':1}', { index: 1, id: 'c' }))],
+      [['c', 'f', INPUT]],
+    ],
+    [
       'BR-106: interleaved fragments',
       [
         callDelta(call('f', '{"n":', { index: 0, id: 'a' })),

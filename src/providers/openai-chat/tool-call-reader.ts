@@ -2,7 +2,9 @@
  * Tool-call reader: puts the fragments of tool calls together, whatever a server does with their indexes, ids and names.
  *
  * - A fragment belongs to the call with its index; without one to the call with its id; without both to the latest.
- * - A second name opens a second call, unless it is the same call's name again.
+ * - Calls may share an index: then a fragment with the id of one of them belongs to that one. Calls may share an id: a
+ *   name under a new index opens a call, whatever its id.
+ * - A second name opens a second call, unless it is the same call's name again; so does a second whole input.
  * - Arguments are joined and never parsed here. A call is announced, and takes its place in the reply, when its name is
  *   known.
  */
@@ -22,6 +24,8 @@ export interface PartialCall {
   extra: JsonObject | undefined;
   /** Position among the reply's calls; -1 until it is announced. */
   callIndex: number;
+  /** Whether the server gave it an index. */
+  readonly isIndexed: boolean;
 }
 
 interface Fragment {
@@ -71,17 +75,21 @@ export function createToolCallReader({ toolName, onCall, onDelta, onProgress }: 
   }
 
   function findCall(fragment: Fragment): PartialCall | undefined {
-    const { index, id } = fragment;
+    const { index, id, name } = fragment;
     const indexed = index === undefined ? undefined : byIndex.get(index);
-    if (indexed !== undefined) return continues(indexed, fragment) ? indexed : undefined;
     const known = byId.get(id);
+    if (indexed !== undefined && (known === undefined || indexed.id === '' || indexed.id === id)) {
+      return continues(indexed, fragment) ? indexed : undefined;
+    }
+    const isNewIndex = index !== undefined && indexed === undefined;
+    if (isNewIndex && name !== '' && known?.isIndexed === true) return undefined;
     if (known !== undefined) return continues(known, fragment) ? known : undefined;
     const latest = calls.at(-1);
     return index === undefined && latest !== undefined && continues(latest, fragment) ? latest : undefined;
   }
 
   function openCall({ index }: Fragment): PartialCall {
-    const call: PartialCall = { id: '', name: '', inputText: '', extra: undefined, callIndex: -1 };
+    const call: PartialCall = { id: '', name: '', inputText: '', extra: undefined, callIndex: -1, isIndexed: index !== undefined };
     calls.push(call);
     // A second call under the same index takes the index over: what follows without a name is meant for it. A call
     // without an index may still be gone on with by its place.
@@ -131,8 +139,10 @@ export function createToolCallReader({ toolName, onCall, onDelta, onProgress }: 
 function continues(call: PartialCall, { index, id, name, inputText }: Fragment): boolean {
   if (name === '') return index !== undefined || id === '' || call.id === '' || id === call.id;
   if (call.name === '') return id === '' || call.id === '' || id === call.id;
-  if (id !== '' && call.id !== '') return id === call.id && name === call.name;
-  return name === call.name && !(inputText.startsWith('{') && isWholeObject(call.inputText));
+  const hasIds = id !== '' && call.id !== '';
+  if (name !== call.name || (hasIds && id !== call.id)) return false;
+  const isSecondInput = inputText.startsWith('{') && isWholeObject(call.inputText);
+  return !isSecondInput || (hasIds && isWholeAgain(call, name, inputText));
 }
 
 /** Some servers send a call once more, in full, at its end. */
