@@ -183,6 +183,16 @@ describe('EE4: broken histories', () => {
     'all messages must have non-empty content except for the optional final assistant message',
     'the message at position 3 with role assistant must not be empty',
     'Assistant message must have either content or tool_calls, but not none.',
+    'messages.1: `web_search` tool use with id `srvtoolu_1` was found without a corresponding `web_search_tool_result` block',
+    'messages.3: `mcp_tool_use` call was found without its `mcp_tool_result`',
+    'messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to a different conversation. Remove the block, or set `thinking.block_binding.prefix_mismatch_behavior` to "drop_block".',
+    'messages.3.content.0: Invalid `signature` in `thinking` block',
+    'messages.5: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified. These blocks must remain as they were in the original response.',
+    'messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `text`.',
+    'When thinking is enabled, a final assistant message must start with a thinking block.',
+    'This model does not support assistant message prefill. The conversation must end with a user message.',
+    'messages: at least one message is required',
+    'messages: final assistant content cannot end with trailing whitespace',
   ])('knows %s', (message) => {
     expect(classify(400, said(message)).kind).toBe('invalid_history');
     expect(classify(401, said(message)).kind).toBe('auth');
@@ -190,6 +200,24 @@ describe('EE4: broken histories', () => {
 
   it('are no overflow', () => {
     expect(classify(400, said('prompt is too long, and roles must alternate')).kind).toBe('context_overflow');
+  });
+});
+
+describe('what is not to be said', () => {
+  it.each([
+    'Output blocked by content filtering policy',
+    "The response was filtered due to the prompt triggering Azure OpenAI's content management policy. Please modify your prompt and retry.",
+    'Your request was rejected as a result of our safety system.',
+    'Invalid prompt: your prompt was flagged as potentially violating our usage policy.',
+    'Content Exists Risk',
+    'Output data may contain inappropriate content.',
+  ])('knows %s', (message) => {
+    expect(classify(400, said(message))).toMatchObject({ kind: 'content_filter', retryable: false });
+    expect(errorFromBody({ error: { type: 'invalid_request_error', message } }, context, { headers: new Headers() }).kind).toBe('content_filter');
+  });
+
+  it.each(['Request blocked by the firewall', 'content must be a string', 'tools.0: content is too risky a name'])('is not seen in %s', (message) => {
+    expect(classify(400, said(message)).kind).toBe('invalid_request');
   });
 });
 
@@ -202,6 +230,10 @@ describe('EE5: media', () => {
     'Failed to decode image',
     'The image data you provided does not represent a valid image: cannot identify image file',
     'Image does not match the provided media type image/png',
+    'messages.0.content.0.pdf.source.base64.data: The PDF specified was not valid.',
+    'The PDF specified is password protected.',
+    'Invalid PDF file',
+    'The video is corrupt',
   ])('knows %s', (message) => {
     expect(classify(400, said(message)).kind).toBe('media_rejected');
   });
@@ -209,6 +241,11 @@ describe('EE5: media', () => {
   it.each([
     ['size', 'messages.1.content.1.image.source.base64: image exceeds 5 MB maximum: 5588788 bytes > 5242880 bytes', 'request_too_large'],
     ['number', 'too many images in request: 30', 'request_too_large'],
+    ['pages', 'messages.0.content.0.pdf.source.base64.data: A maximum of 100 PDF pages may be provided.', 'request_too_large'],
+    ['other pages', 'The document has too many pages', 'request_too_large'],
+    ['number, as vLLM says it', 'At most 4 image(s) may be provided in one prompt.', 'request_too_large'],
+    ['dimensions', 'At least one of the image dimensions exceed max allowed size: 8000 pixels', 'request_too_large'],
+    ['a limit that is none of media', 'A maximum of 4 blocks with cache_control may be provided.', 'invalid_request'],
     ['support', 'This model does not support image input', 'invalid_request'],
     ['something else', 'Invalid value for temperature', 'invalid_request'],
   ])('takes complaints about %s for something else', (_about, message, kind) => {

@@ -183,13 +183,36 @@ export const INVALID_HISTORY: readonly RegExp[] = [
   /messages? must have non-empty content/i,
   /message at position \d+.{0,40}must not be empty/i,
   /assistant message must have either content or tool_calls/i,
+  // Anthropic: a tool of its own, thinking that is not as it was given, how a history ends
+  /(?:\b|_)tool[ _]?(?:use|call)s?\b.{0,80}\bwithout\b.{0,60}(?:result|output|response)/i,
+  /`?signature`?.{0,20}`?thinking`?.{0,20}block/i,
+  /`?thinking`?.{0,40}blocks?\b.{0,60}(?:cannot|can't|must not) be (?:modified|changed|edited)/i,
+  /expected `?thinking`?.{0,40}\bfound\b/i,
+  /must start with a `?thinking`? block/i,
+  /at least one message is required/i,
+  /(?:conversation|messages) must end with a user/i,
+  /(?:assistant|model).{0,20}cannot end with trailing whitespace/i,
+];
+
+/** What was asked or answered is not to be said. */
+export const CONTENT_FILTER: readonly RegExp[] = [
+  // Anthropic, Azure, Google
+  /\bblocked by\b.{0,40}(?:content|safety|filter|polic)/i,
+  /content (?:filtering|management|safety) (?:polic|system)/i,
+  // OpenAI
+  /(?:flagged|rejected)\b.{0,60}(?:usage polic|safety system|moderation)/i,
+  // DeepSeek
+  /content exists risk/i,
+  // DashScope
+  /data may contain inappropriate content/i,
 ];
 
 /** The media itself was refused: unreadable, or of a type the server does not take. */
 export const MEDIA_REJECTED: readonly RegExp[] = [
   /could not process (?:the )?(?:image|input image|file|pdf)/i,
-  /(?:invalid|unsupported|unrecogni[sz]ed|corrupt(?:ed)?|malformed|unknown) (?:or (?:unsupported|corrupt(?:ed)?) )?(?:image|media|audio|video|file|mime)(?: (?:data|type|format|file|content|url))?\b/i,
-  /(?:image|audio|media|file)(?: \w+){0,3} (?:is|was|appears to be) (?:not a valid|not valid|invalid|corrupt)/i,
+  /(?:invalid|unsupported|unrecogni[sz]ed|corrupt(?:ed)?|malformed|unknown) (?:or (?:unsupported|corrupt(?:ed)?) )?(?:image|media|audio|video|pdf|file|mime)(?: (?:data|type|format|file|content|url))?\b/i,
+  /(?:image|audio|video|media|pdf|document|file)(?: \w+){0,3} (?:is|was|appears to be) (?:not a valid|not valid|invalid|corrupt)/i,
+  /\bpdfs?\b.{0,40}(?:password|encrypted|damaged|corrupt)/i,
   /(?:failed to|cannot|can't|unable to|error while) (?:decode|load|download|fetch|process|identify|parse|read|open) (?:the |an? )?(?:\w+ )?(?:image|audio|media|file|pdf)/i,
   /you uploaded an unsupported image/i,
   // Google
@@ -202,7 +225,9 @@ export const MEDIA_REJECTED: readonly RegExp[] = [
 /** Too much of it, in bytes or in number: "image exceeds 5 MB maximum", "too many images". */
 export const TOO_LARGE: readonly RegExp[] = [
   /(?:image|file|media|audio|pdf|attachment)s?\b.{0,60}(?:exceeds?|larger than|above|over) .{0,30}(?:\d|maximum|limit|size)/i,
-  /too many (?:images|files|attachments|media)/i,
+  /too many (?:images|files|attachments|media|documents|(?:pdf )?pages)/i,
+  // Anthropic, vLLM
+  /\b(?:at most|maximum of|no more than|up to|limit of) \d+ (?:\w+ )?(?:image|page|file|document|video|audio|attachment|media)/i,
   // Google
   /payload size exceeds the limit/i,
   /(?:request|payload|body|entity)(?: body| entity)? (?:is )?too large\b/i,

@@ -14,6 +14,7 @@ import { LLMError, type LLMErrorKind, type LLMErrorOptions } from '../../core/er
 import { type ErrorBody, parseErrorText, readErrorBody } from './error-body.ts';
 import {
   CODE_KINDS,
+  CONTENT_FILTER,
   type ErrorPattern,
   INVALID_HISTORY,
   MEDIA_REJECTED,
@@ -148,6 +149,7 @@ function classifyWording(text: string, status: number | undefined): LLMErrorKind
   if (matches(OVERFLOW, text)) return 'context_overflow';
   if (status === 413) return /token/i.test(text) ? 'context_overflow' : 'request_too_large';
   if (status === 500) return undefined;
+  if (matches(CONTENT_FILTER, text)) return 'content_filter';
   if (matches(INVALID_HISTORY, text)) return 'invalid_history';
   if (matches(TOO_LARGE, text)) return 'request_too_large';
   if (matches(MEDIA_REJECTED, text)) return 'media_rejected';
