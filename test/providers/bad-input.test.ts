@@ -39,6 +39,20 @@ const NOT_UTF8 = [new TextEncoder().encode('data: {"x":"'), Uint8Array.of(0xff, 
 describe.each(ADAPTERS.map((adapter) => [adapter.name, adapter] as const))('%s', (_name, adapter: AdapterCase) => {
   const connect = (options: CommonOptions = {}): LLM => adapter.connect({ baseUrl: server.baseUrl, apiKey: 'sk-test', ...options });
 
+  // Google's adapter has a test of its own.
+  it.runIf(adapter.name !== 'google').each([
+    ['', [userMessage(' \n')]],
+    ['Be brief.', [userMessage('\t'), userMessage([]), userMessage('\u0000 ', { transient: true })]],
+    ['', []],
+  ])('sends nothing of a history that says nothing, and says so (system prompt %j)', async (systemPrompt, messages) => {
+    const before = server.requests.length;
+    const thrown: unknown = await connect().chat(request({ systemPrompt, messages })).catch((error: unknown) => error);
+
+    expect(thrown).toMatchObject({ kind: 'invalid_request', code: 'empty_history', retryable: false });
+    expect((thrown as LLMError).message).toContain("give a user message with text or media, such as userMessage('Hello')");
+    expect(server.requests).toHaveLength(before);
+  });
+
   it('says that no key was given, if a server wants one', async () => {
     server.respond(json(401, { error: { message: 'Missing credentials', type: 'authentication_error' } }));
     const error = await errorOf(adapter.connect({ baseUrl: server.baseUrl }));

@@ -7,6 +7,7 @@
  */
 import type { JsonObject, JsonValue } from '../../core/json.ts';
 import type { LLMRequest, ToolDefinition } from '../../core/llm.ts';
+import { assertMessages } from '../shared/assert-messages.ts';
 import { createHistoryWriter } from '../shared/history-writer.ts';
 import { cleanText, isBlank } from '../shared/wire-text.ts';
 import { markBlock, planCacheMarks } from './cache-marks.ts';
@@ -29,7 +30,7 @@ export interface RequestWriter {
   /**
    * Writes a request; costs what is new in it.
    *
-   * @throws {@link index.LLMError | LLMError} for a response schema that cannot be sent.
+   * @throws {@link index.LLMError | LLMError} for a history that says nothing, and a response schema that cannot be sent.
    */
   write(request: LLMRequest): RequestText;
 }
@@ -86,6 +87,7 @@ export function createRequestWriter(config: AnthropicConfig, target: WireTarget)
       const tools = toolsOf(request.tools);
       const { sink, tail } = history.write(request.messages);
       const messages = sink.render(tail, marks.turns);
+      if (!Object.hasOwn(body, 'messages')) assertMessages(messages.json, config.provider);
       const last = JSON.stringify(tailFields(request, messages, tools)).slice(1);
       const lists = listField('tools', tools.json) + listField('system', systemJson(request.systemPrompt)) + listField('messages', `[${messages.json}]`);
       return { body: `${head}${lists}${last === '}' ? '' : ','}${last}`, toolName: tools.names.fromWire };

@@ -6,6 +6,7 @@
  */
 import type { JsonObject, JsonSchema } from '../../core/json.ts';
 import type { LLMRequest, ToolChoice, ToolDefinition } from '../../core/llm.ts';
+import { assertMessages } from '../shared/assert-messages.ts';
 import { createHistoryWriter } from '../shared/history-writer.ts';
 import type { ToolNames } from '../shared/tool-names.ts';
 import { isBlank } from '../shared/wire-text.ts';
@@ -24,7 +25,11 @@ export interface RequestText {
 
 /** Writes the requests of one adapter. */
 export interface RequestWriter {
-  /** Writes a request; costs what is new in it. */
+  /**
+   * Writes a request; costs what is new in it.
+   *
+   * @throws {@link index.LLMError | LLMError} for a history that says nothing.
+   */
   write(request: LLMRequest): RequestText;
 }
 
@@ -65,6 +70,8 @@ export function createRequestWriter(config: OpenAIChatConfig, target: () => Wire
       const written = toolsOf(tools);
       const system = isBlank(systemPrompt) ? '' : writeSystem(systemPrompt);
       const { sink, tail: ownMessages } = history.write(messages);
+      // A system prompt alone is a request that some make on purpose.
+      if (messages.length > 0 || system === '') assertMessages(sink.render('', ownMessages), config.provider);
       const tail = JSON.stringify(tailFields(request, written)).slice(1);
       const toolField = written.json === '' ? '' : `,"tools":${written.json}`;
       return {

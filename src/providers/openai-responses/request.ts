@@ -7,6 +7,7 @@
  */
 import type { JsonObject, JsonSchema, JsonValue } from '../../core/json.ts';
 import type { LLMRequest, ToolChoice, ToolDefinition } from '../../core/llm.ts';
+import { assertMessages } from '../shared/assert-messages.ts';
 import { definedFields } from '../shared/options.ts';
 import { isJsonObject } from '../shared/own-data.ts';
 import type { ToolNames } from '../shared/tool-names.ts';
@@ -41,7 +42,10 @@ const MAX_OUTPUT_TOKENS = 128_000;
 
 const ENCRYPTED = ['reasoning.encrypted_content'];
 
-/** Makes a function that puts requests together; it costs what is new in them. */
+/**
+ * Makes a function that puts requests together; it costs what is new in them. It throws an `LLMError` for a history that
+ * says nothing.
+ */
 export function createRequestWriter(config: OpenAIResponsesConfig): (content: RequestContent) => RequestText {
   const { options, fixedFields } = config;
   const { body = {}, serverTools = [] } = options;
@@ -95,6 +99,8 @@ export function createRequestWriter(config: OpenAIResponsesConfig): (content: Re
   return ({ request, input, previousResponseId, asksEncrypted }) => {
     const tools = toolsOf(request.tools);
     const instructions = isBlank(request.systemPrompt) ? '' : JSON.stringify(cleanText(request.systemPrompt));
+    // Instructions alone, or a prompt that the server keeps, are requests that some make on purpose.
+    if (!isGiven('prompt') && (request.messages.length > 0 || instructions === '')) assertMessages(input, config.provider);
     const previous = previousResponseId === undefined ? '' : JSON.stringify(previousResponseId);
     const head = (asksEncrypted ? encryptedHead : plainHead) + field('instructions', instructions) + field('tools', tools.json);
     const tail = JSON.stringify(tailFields(request, tools)).slice(1);
