@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { type AssistantPart, assistantMessage, type LLMRequest, type MediaPart, type Message, toolMessage, userMessage } from 'turnloop';
 import { aiSdk, type AiSdkModel, type AiSdkOptions } from 'turnloop/providers/ai-sdk';
 import { callFor, fakeModel, finish, OK, okModel, type SentCall, text, type Version } from './ai-sdk-models.ts';
-import { request } from './fake-server.ts';
+import { errorOf, request } from './fake-server.ts';
 
 const SOURCE = { provider: 'fake.chat', modelId: 'fake-model' };
 const CALL: AssistantPart = { type: 'tool_call', id: 'call_own1', name: 'read', inputText: '{"path":"a"}', providerId: 'call_1' };
@@ -267,6 +267,19 @@ describe('messages', () => {
     const [sent] = (await sentBack([CALL], { provider, ...options })) as [{ toolCallId: string }];
 
     expect(/^[a-zA-Z0-9]{9}$/.test(sent.toolCallId)).toBe(isNine);
+  });
+});
+
+describe('a history', () => {
+  it.each<[string, readonly Message[]]>([
+    ['is empty', []],
+    ['says nothing', [userMessage(' \n'), assistantMessage([])]],
+    ['has only thinking of somebody else', [assistantMessage([{ type: 'thinking', text: 'hm' }], { source: { provider: 'other', modelId: 'm' } })]],
+  ])('that %s is refused before anything is asked', async (_what, messages) => {
+    const { model, llm } = okModel();
+
+    expect(await errorOf(llm.chat(request(messages, { systemPrompt: 'Be brief.' })))).toMatchObject({ kind: 'invalid_request', code: 'empty_history' });
+    expect(model.calls).toHaveLength(0);
   });
 });
 

@@ -92,6 +92,11 @@ describe('a request', () => {
     ['publishers/google/models/x', 'https://aiplatform.googleapis.com/v1/projects/p/locations/us/publishers/google/', 'https://aiplatform.googleapis.com/v1/projects/p/locations/us/publishers/google/models/x'],
     ['projects/p/locations/us/endpoints/7', 'https://us-aiplatform.googleapis.com/v1', 'https://us-aiplatform.googleapis.com/v1/projects/p/locations/us/endpoints/7'],
     ['gemini-2.5-pro', 'https://aiplatform.googleapis.com/v1', 'https://aiplatform.googleapis.com/v1/publishers/google/models/gemini-2.5-pro'],
+    ['models/gemini-2.5-pro', 'https://aiplatform.us.rep.googleapis.com/v1', 'https://aiplatform.us.rep.googleapis.com/v1/publishers/google/models/gemini-2.5-pro'],
+    ['gemini-2.5-pro', 'https://aiplatform.us.rep.googleapis.com/v1/projects/p/locations/us', 'https://aiplatform.us.rep.googleapis.com/v1/projects/p/locations/us/publishers/google/models/gemini-2.5-pro'],
+    ['gemini-2.5-pro', 'https://proxy.example.com/vertex/v1/projects/p/locations/us/', 'https://proxy.example.com/vertex/v1/projects/p/locations/us/publishers/google/models/gemini-2.5-pro'],
+    ['endpoints/7', 'https://proxy.example.com/vertex/v1/projects/p/locations/us', 'https://proxy.example.com/vertex/v1/projects/p/locations/us/endpoints/7'],
+    ['gemini-2.5-pro', 'https://proxy.example.com/projects/mine/v1beta', 'https://proxy.example.com/projects/mine/v1beta/models/gemini-2.5-pro'],
   ])('finds the model %s at %s', async (model, baseUrl, expected) => {
     expect((await send([userMessage('x')], {}, { model, baseUrl })).url).toBe(`${expected}:streamGenerateContent?alt=sse`);
   });
@@ -108,6 +113,8 @@ describe('a request', () => {
     expect(await headersFor({ baseUrl: vertex, keyType: 'api-key' })).toStrictEqual(['key-test', null]);
     expect(await headersFor({ keyType: 'access-token' })).toStrictEqual([null, 'Bearer key-test']);
     expect(await headersFor({ baseUrl: 'https://aiplatform.googleapis.com/v1' })).toStrictEqual(['key-test', null]);
+    expect(await headersFor({ baseUrl: 'https://proxy.example.com/v1/projects/p/locations/us' })).toStrictEqual([null, 'Bearer key-test']);
+    expect(await headersFor({ baseUrl: 'https://proxy.example.com/projects/mine/v1beta' })).toStrictEqual(['key-test', null]);
   });
 
   it('TD15: asks a key function at each request', async () => {
@@ -187,6 +194,43 @@ describe('a request', () => {
       ['model', [{ text: 'one' }, { text: 'two' }]],
       ['user', [{ text: 'end' }]],
     ]);
+  });
+});
+
+describe('a history', () => {
+  const BEGINNING = ['user', [{ text: '(the conversation begins)' }]];
+  const CALLED = { functionCall: { name: 'f', args: {} } };
+  const ANSWERED = { functionResponse: { name: 'f', response: { output: 'result of c1' } } };
+
+  it.each<[string, readonly Message[], unknown]>([
+    ['a text', [assistantMessage('hi'), userMessage('x')], [BEGINNING, ['model', [{ text: 'hi' }]], ['user', [{ text: 'x' }]]]],
+    ['a call', [assistantMessage([call('c1')]), result('c1')], [BEGINNING, ['model', [CALLED]], ['user', [ANSWERED]]]],
+    ['a call behind what says nothing', [userMessage(' '), assistantMessage([]), assistantMessage([call('c1')]), result('c1')], [BEGINNING, ['model', [CALLED]], ['user', [ANSWERED]]]],
+    ['nothing that is sent, and then a user', [assistantMessage([]), userMessage('x')], [['user', [{ text: 'x' }]]]],
+  ])('GG1: that begins with %s of the model begins with a user’s turn', async (_what, messages, contents) => {
+    expect(await contentsOf(messages)).toStrictEqual(contents);
+  });
+
+  it('GG1: that begins with a reply goes on from the same turn', async () => {
+    const fake = fakeServer(OK);
+    const llm = geminiOn(fake);
+    const history = [assistantMessage([call('c1')]), result('c1')];
+    await llm.chat(request(history));
+    await llm.chat(request([...history, assistantMessage('done'), userMessage('next')]));
+
+    expect(fake.sent[1]!.text.startsWith(fake.sent[0]!.text.slice(0, -2))).toBe(true);
+  });
+
+  it.each<[string, readonly Message[]]>([
+    ['is empty', []],
+    ['says nothing', [userMessage(' \n'), assistantMessage([])]],
+    ['has only thinking of somebody else', [assistantMessage([{ type: 'thinking', text: 'hm' }], { source: { provider: 'other', modelId: 'm' } })]],
+    ['ends with a blank aside', [userMessage('', { transient: true })]],
+  ])('that %s is refused before anything is sent', async (_what, messages) => {
+    const fake = fakeServer(OK);
+
+    expect(await errorOf(geminiOn(fake).chat(request(messages, { systemPrompt: 'Be brief.' })))).toMatchObject({ kind: 'invalid_request', code: 'empty_history', retryable: false });
+    expect(fake.sent).toHaveLength(0);
   });
 });
 

@@ -1,6 +1,7 @@
 /** Request: the call options that an AI SDK model is asked with. */
 import { cloneJson, isRecord, type JsonSchema } from '../../core/json.ts';
 import type { LLMRequest, ToolChoice, ToolDefinition } from '../../core/llm.ts';
+import { assertMessages } from '../shared/assert-messages.ts';
 import { createHistoryWriter } from '../shared/history-writer.ts';
 import { nameTools, type ToolNames } from '../shared/tool-names.ts';
 import { toToolSchema } from '../shared/tool-schema.ts';
@@ -74,6 +75,9 @@ export function createRequestWriter(config: AiSdkConfig): RequestWriter {
       supportedUrls = urls;
       const { list, names } = toolsOf(request.tools);
       const { sink, tail } = history.write(request.messages);
+      const messages = sink.render(tail);
+      // There is no text of it here.
+      if (messages.length === 0) assertMessages('', provider);
       const { toolChoice = 'auto', responseSchema } = request;
       const maxTokens = request.maxOutputTokens ?? options.maxOutputTokens;
       const ceiling = options.capabilities?.maxOutputTokens ?? MAX_OUTPUT_TOKENS;
@@ -85,7 +89,7 @@ export function createRequestWriter(config: AiSdkConfig): RequestWriter {
           ...(list.length > 0 && toolChoice !== 'auto' && { toolChoice: toSdkChoice(toolChoice, names) }),
           ...(responseSchema !== undefined && { responseFormat: toResponseFormat(responseSchema) }),
           ...(maxTokens !== undefined && { maxOutputTokens: Math.max(1, Math.min(maxTokens, ceiling)) }),
-          prompt: [...systemMessage(request.systemPrompt), ...sink.render(tail)],
+          prompt: [...systemMessage(request.systemPrompt), ...messages],
         },
       };
     },

@@ -1,5 +1,5 @@
 /**
- * Contents: a history as the inside of the request's `contents` array.
+ * Contents: a history as the inside of the request's `contents` array, a user's turn first.
  *
  * The results of a reply's calls stand together, in the order of the calls, directly behind the reply; what of them only
  * goes beside a result follows them. The server tells results apart by their order, so one that is missing, or too many,
@@ -22,6 +22,9 @@ export interface GeminiContents extends HistorySink<WrittenMessage> {
   render(tail: readonly WrittenMessage[]): string;
 }
 
+/** Stands for the user where a history begins with a reply. A model reads it. */
+const BEGINNING: WrittenBlocks = { role: 'user', blocks: [JSON.stringify({ text: '(the conversation begins)' })] };
+
 /** How Gemini's protocol writes histories. */
 export function geminiHistory(target: WireTarget): HistoryFormat<WrittenMessage, GeminiContents> {
   return {
@@ -35,6 +38,7 @@ export function geminiHistory(target: WireTarget): HistoryFormat<WrittenMessage,
 
 function createSink(): GeminiContents {
   const list = createTurnList('parts');
+  let isEmpty = true;
   /** The calls of the last reply, and their results so far. */
   let calls: ReadonlySet<string> = new Set();
   let results = new Map<string, WrittenMessage>();
@@ -69,7 +73,10 @@ function createSink(): GeminiContents {
       const ids = message.role === 'user' ? [] : message.content.flatMap((part) => (part.type === 'tool_call' ? [part.id] : []));
       calls = new Set(ids);
       if (calls.size < ids.length) problem ??= 'two calls of one reply have the same id';
-      if (written !== undefined) list.add(written);
+      if (written === undefined) return;
+      if (isEmpty && written.role === 'model') list.add(BEGINNING);
+      isEmpty = false;
+      list.add(written);
     },
     render(tail) {
       const wrong = problem ?? findMissing();

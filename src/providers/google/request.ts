@@ -6,6 +6,7 @@
  */
 import type { JsonObject, JsonValue } from '../../core/json.ts';
 import type { LLMRequest, ToolChoice } from '../../core/llm.ts';
+import { assertMessages } from '../shared/assert-messages.ts';
 import { createHistoryWriter } from '../shared/history-writer.ts';
 import { definedFields, type ProviderOptions } from '../shared/options.ts';
 import { isJsonObject } from '../shared/own-data.ts';
@@ -80,10 +81,12 @@ export function createRequestWriter(config: GoogleConfig): RequestWriter {
       const { systemPrompt, messages, tools } = request;
       const written = toolsOf(tools);
       const { sink, tail } = history.write(messages);
+      const contents = sink.render(tail);
+      assertMessages(contents, provider);
       const fields = [
         isBlank(systemPrompt) ? '' : `"systemInstruction":${JSON.stringify({ parts: [{ text: cleanText(systemPrompt) }] })}`,
         written.json === '' ? '' : `"tools":${written.json}`,
-        `"contents":[${sink.render(tail)}]`,
+        `"contents":[${contents}]`,
         objectField('toolConfig', toolFields(request, written)),
         objectField('generationConfig', generationFields(request, isMinimalRefused)),
       ];
