@@ -332,6 +332,17 @@ function callFields(
   };
 }
 
+/** The parts, with the input of each call as it is recorded. */
+function withInputs(parts: readonly AssistantPart[], planned: readonly PlannedCall[]): readonly AssistantPart[] {
+  let calls = 0;
+  return parts.map((part) => {
+    if (part.type !== 'tool_call') return part;
+    const input = planned[calls]?.input;
+    calls += 1;
+    return input === undefined ? part : { ...part, input };
+  });
+}
+
 interface RecordedStep {
   readonly scope: TurnScope;
   readonly toolStep: ToolStep;
@@ -345,7 +356,7 @@ interface RecordedStep {
 async function runCalls({ scope, toolStep, reply, planned, limit, onBatch }: RecordedStep): Promise<StepOutcome> {
   const { step, stepId } = toolStep;
   const { modelId, responseId, stopReason, rawStopReason, usage, timing } = reply;
-  const raw: AssistantMessage = { role: 'assistant', id: stepId, content: reply.parts, source: sourceOf(reply) };
+  const raw: AssistantMessage = { role: 'assistant', id: stepId, content: withInputs(reply.parts, planned), source: sourceOf(reply) };
   // The same reply as in the history; one that is left out there, since nothing is in it, is empty here.
   const message = cleanAssistant(raw, () => undefined) ?? { ...raw, content: [] };
   let results: FinishedStep['results'] = [];

@@ -275,6 +275,21 @@ describe('what may change from step to step', () => {
   });
 });
 
+it('the message of a result and of a finished step is the one in the history, inputs of its calls included', async () => {
+  const finished: unknown[] = [];
+  const { result, transcript } = await runScripted({
+    replies: [toolCall('echo', { text: 'a' })],
+    tools: [echoTool()],
+    hooks: [{ name: 'watch', afterStep: (_context, { message }) => void finished.push(message) }],
+    stopWhen: maxSteps(1),
+  });
+  const [, reply] = transcript.buildMessages();
+
+  expect(reply).toMatchObject({ content: [{ type: 'tool_call', input: { text: 'a' } }] });
+  expect(result.message).toStrictEqual(reply);
+  expect(finished).toStrictEqual([reply]);
+});
+
 describe('usage', () => {
   it('AD5: is kept per model and per turn, and what was handed out does not change', async () => {
     const first = toUsage({ inputTokens: 3, outputTokens: 1 });
