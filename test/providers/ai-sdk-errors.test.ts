@@ -250,6 +250,80 @@ describe('GN10: an abort', () => {
     expect(reads).toBe(3);
   });
 
+  const CANCELS: readonly (readonly [string, () => unknown])[] = [
+    ['gives nothing', () => undefined],
+    ['throws', () => { throw new Error('no cancel here'); }],
+    ['rejects', () => Promise.reject(new Error('no cancel here'))],
+    ['never ends', () => new Promise(() => {})],
+  ];
+
+  /** A model whose stream is of another make: what is read comes from a list, and then nothing ever does. */
+  function foreignModel(parts: readonly unknown[], cancel: (() => unknown) | undefined): FakeModel {
+    const left = [...parts];
+    const read = (): unknown => (left.length > 0 ? Promise.resolve({ done: false, value: left.shift() }) : new Promise(() => {}));
+    const stream = { getReader: () => ({ read, cancel }), cancel };
+    return { ...fakeModel(), doStream: () => Promise.resolve({ stream }) } as unknown as FakeModel;
+  }
+
+  it.each(CANCELS)('ends a stream of another make that never settles, and whose `cancel` %s', async (_what, cancel) => {
+    const controller = watchedController();
+    const chat = errorOf(aiSdk(foreignModel(text('par'), cancel)).chat(request(undefined, { signal: controller.signal })));
+    await new Promise((resolve) => setImmediate(resolve));
+    controller.abort();
+
+    expect(await chat).toMatchObject({ kind: 'aborted', partial: [{ text: 'par' }] });
+    expect(controller.listenerCount).toBe(0);
+  });
+
+  it.each([...CANCELS, ['is not there', undefined] as const])('B7: ends a finished reply of such a stream, whose `cancel` %s, soon', async (_what, cancel) => {
+    const runtime = virtualRuntime();
+    const scope: LLMRequest['scope'] = { turnId: 't', step: 1, stepId: 's', runtime, notify() {} };
+    const chat = aiSdk(foreignModel(OK, cancel)).chat(request(undefined, { scope }));
+    await new Promise((resolve) => setImmediate(resolve));
+    await runtime.advance(1000);
+
+    expect(await chat).toMatchObject({ content: [{ text: 'ok' }], stopReason: 'end_turn' });
+    expect(runtime.pendingTimers).toBe(0);
+  });
+
+  it.each(CANCELS)('B8: ends the wait for such a stream, whose `cancel` %s, when its time is up', async (_what, cancel) => {
+    const runtime = virtualRuntime();
+    const scope: LLMRequest['scope'] = { turnId: 't', step: 1, stepId: 's', runtime, notify() {} };
+    const chat = errorOf(aiSdk(foreignModel(text('par'), cancel)).chat(request(undefined, { scope })));
+    await new Promise((resolve) => setImmediate(resolve));
+    await runtime.advance(60_000);
+
+    expect(await chat).toMatchObject({ kind: 'timeout', code: 'between_tokens_timeout', partial: [{ text: 'par' }] });
+  });
+
+  it.each(CANCELS)('lets go of such a stream that comes too late, whose `cancel` %s', async (_what, cancel) => {
+    const controller = new AbortController();
+    let answer = (): void => {};
+    const late: FakeModel = {
+      ...foreignModel(OK, cancel),
+      async doStream(options) {
+        await new Promise<void>((resolve) => (answer = resolve));
+        return foreignModel(OK, cancel).doStream(options);
+      },
+    };
+    const chat = errorOf(aiSdk(late).chat(request(undefined, { signal: controller.signal })));
+    await new Promise((resolve) => setImmediate(resolve));
+    controller.abort();
+
+    expect(await chat).toMatchObject({ kind: 'aborted' });
+    answer();
+    await new Promise((resolve) => setImmediate(resolve));
+  });
+
+  it.each([['throws', () => { throw new Error('broken'); }, 'unknown'], ['gives no promise', () => ({ done: true, value: undefined }), 'network'], ['gives nothing', () => undefined, 'unknown']] as const)(
+    'of a stream whose `read` %s is a failure',
+    async (_what, read, kind) => {
+      const model = { ...fakeModel(), doStream: () => Promise.resolve({ stream: { getReader: () => ({ read }) } }) } as unknown as FakeModel;
+
+      expect(await errorOf(aiSdk(model).chat(request()))).toMatchObject({ kind });
+    },
+  );
+
   it('cancels a stream that comes too late', async () => {
     const controller = new AbortController();
     const model = fakeModel(OK);

@@ -34,7 +34,7 @@ describe('the end of a reply', () => {
     ['stop', 'end_turn'],
     ['length', 'max_tokens'],
     ['content-filter', 'filtered'],
-    ['unknown', 'unknown'],
+    ['other', 'unknown'],
   ])('FR1: reads the bare word %s of the oldest specification as %s', async (word, stopReason) => {
     const { response } = await read([...text('x'), { type: 'finish', finishReason: word, usage: {} }], { version: 'v2' });
 
@@ -51,6 +51,8 @@ describe('the end of a reply', () => {
     ['no finish part', []],
     ['a finish without any reason', [{ ...finish(), finishReason: { unified: 'other', raw: undefined } }]],
     ['an interrupted one', [finish('interrupted', 'x')]],
+    ['the word that the oldest specification starts with', [{ ...finish(), finishReason: 'unknown' }]],
+    ['that word in an object', [{ ...finish(), finishReason: { unified: 'unknown', raw: undefined } }]],
   ])('BR-065: reports a stream with %s as cut, with the text so far and without half a call', async (_name, end) => {
     const parts = [...text('The answer is 4'), { type: 'tool-input-start', id: 'c', toolName: 'f' }, { type: 'tool-input-delta', id: 'c', delta: '{"a":' }, ...end];
 
@@ -58,6 +60,13 @@ describe('the end of a reply', () => {
 
     expect(error).toMatchObject({ kind: 'network', code: 'stream_incomplete', retryable: true });
     expect(error.partial).toStrictEqual([{ type: 'text', text: 'The answer is 4' }]);
+  });
+
+  it.each([['unknown'], [{ unified: 'other', raw: undefined }], [undefined]])('B7: a result that was not streamed is whole, also with the reason %j', async (finishReason) => {
+    const result = { content: [{ type: 'text', text: 'The answer is 42.' }], finishReason, usage: {} };
+    const { response } = await read([result], { version: 'v2', llm: { stream: false } });
+
+    expect(response).toMatchObject({ content: [{ text: 'The answer is 42.' }], stopReason: 'unknown' });
   });
 
   it('BR-065: keeps of a cut reply the thinking that was over, and nothing that names items of the provider', async () => {

@@ -118,53 +118,6 @@ it('has every answer', () => {
   expect(cases).toHaveLength(29);
 });
 
-/** Enums of the SDK are words on the wire. */
-const WIRE_TYPES = [
-  'import type { Content, GenerationConfig, SafetySetting, Tool, ToolConfig } from \'@google/genai\';',
-  'type Wire<T> = T extends string ? `${T}` : T extends readonly (infer Item)[] ? readonly Wire<Item>[] : T extends object ? { [Name in keyof T]: Wire<T[Name]> } : T;',
-  'type Body = { contents: Content[]; systemInstruction?: Content; tools?: Tool[]; toolConfig?: ToolConfig; generationConfig?: GenerationConfig; safetySettings?: SafetySetting[] };',
-].join(' ');
-
-describe('requests have the types of the SDK', { timeout: CHECK_BODIES_MS }, () => {
-  const model = 'gemini-3-flash-preview';
-  const signed = { model, thoughtSignature: 'U0lHTkVE' };
-  const target = {
-    provider: 'google',
-    modelId: model,
-    thinkingData: [{ model }, signed],
-    textData: [signed],
-    callData: [signed],
-    providerRuns: [[{ executableCode: { language: 'PYTHON', code: 'print(1)' } }, { codeExecutionResult: { outcome: 'OUTCOME_OK', output: '1' } }]],
-  };
-  const schema: JsonSchema = { type: 'object', properties: { a: { anyOf: [{ type: 'string' }, { type: 'null' }] }, list: { type: 'array', items: { type: 'integer', minimum: 1 } } }, required: ['a'] };
-  const tools = [{ name: 'a.b', description: 'd', inputSchema: schema }, { name: 'none', description: 'd', inputSchema: { type: 'object', properties: {} } }];
-  const settings: readonly (readonly [Partial<LLMRequest>, Partial<GoogleOptions>])[] = [
-    [{}, { sendCallIds: true }],
-    [{ tools, toolChoice: 'auto', systemPrompt: 's' }, { temperature: 0.5, maxOutputTokens: 5, serverTools: [{ googleSearch: {} }] }],
-    [{ tools, toolChoice: 'none' }, { schemaFormat: 'openapi', thinkingEffort: 'off' }],
-    [{ tools, toolChoice: 'required', responseSchema: schema }, { thinkingEffort: 'high' }],
-    [{ tools, toolChoice: { name: 'a.b' }, responseSchema: schema }, { schemaFormat: 'openapi', model: 'gemini-2.5-flash', thinkingBudget: 7 }],
-  ];
-
-  it('B14: whatever the history and the settings', async () => {
-    const fake = fakeServer(OK);
-    for (const [at, messages] of fc.sample(conversations(target), { numRuns: 40, seed: 7 }).entries()) {
-      const [more, options] = settings[at % settings.length]!;
-      await geminiOn(fake, { model, ...options }).chat(request(messages, more));
-    }
-
-    expect(checkBodies(WIRE_TYPES, 'Wire<Body>', fake.sent.map(({ body }) => body))).toStrictEqual([]);
-  });
-
-  it('and a wrong one is seen', () => {
-    const good = { contents: [{ role: 'user', parts: [{ text: 'x' }] }] };
-    const wrong = [{ ...good, content: [] }, { contents: [{ role: 'user', parts: [{ texts: 'x' }] }] }, { ...good, toolConfig: { functionCallingConfig: { mode: 'MAYBE' } } }];
-    const found = checkBodies(WIRE_TYPES, 'Wire<Body>', [good, ...wrong]);
-
-    expect(new Set(found.map((each) => each.slice(0, 6)))).toStrictEqual(new Set(['body 1', 'body 2', 'body 3']));
-  });
-});
-
 describe('requests', () => {
   const image = { inlineData: { mimeType: 'image/png', data: 'iVBORw0KGgo=' } };
   const schema = { type: 'object', properties: { city: { type: 'string' }, days: { type: 'integer' } }, required: ['city'] };
@@ -281,4 +234,52 @@ describe('requests', () => {
       ...(config !== undefined && Object.keys(config).length > 0 && { generationConfig: config }),
     };
   }
+});
+
+// Last: it computes for seconds, and open connections expire meanwhile.
+/** Enums of the SDK are words on the wire. */
+const WIRE_TYPES = [
+  'import type { Content, GenerationConfig, SafetySetting, Tool, ToolConfig } from \'@google/genai\';',
+  'type Wire<T> = T extends string ? `${T}` : T extends readonly (infer Item)[] ? readonly Wire<Item>[] : T extends object ? { [Name in keyof T]: Wire<T[Name]> } : T;',
+  'type Body = { contents: Content[]; systemInstruction?: Content; tools?: Tool[]; toolConfig?: ToolConfig; generationConfig?: GenerationConfig; safetySettings?: SafetySetting[] };',
+].join(' ');
+
+describe('requests have the types of the SDK', { timeout: CHECK_BODIES_MS }, () => {
+  const model = 'gemini-3-flash-preview';
+  const signed = { model, thoughtSignature: 'U0lHTkVE' };
+  const target = {
+    provider: 'google',
+    modelId: model,
+    thinkingData: [{ model }, signed],
+    textData: [signed],
+    callData: [signed],
+    providerRuns: [[{ executableCode: { language: 'PYTHON', code: 'print(1)' } }, { codeExecutionResult: { outcome: 'OUTCOME_OK', output: '1' } }]],
+  };
+  const schema: JsonSchema = { type: 'object', properties: { a: { anyOf: [{ type: 'string' }, { type: 'null' }] }, list: { type: 'array', items: { type: 'integer', minimum: 1 } } }, required: ['a'] };
+  const tools = [{ name: 'a.b', description: 'd', inputSchema: schema }, { name: 'none', description: 'd', inputSchema: { type: 'object', properties: {} } }];
+  const settings: readonly (readonly [Partial<LLMRequest>, Partial<GoogleOptions>])[] = [
+    [{}, { sendCallIds: true }],
+    [{ tools, toolChoice: 'auto', systemPrompt: 's' }, { temperature: 0.5, maxOutputTokens: 5, serverTools: [{ googleSearch: {} }] }],
+    [{ tools, toolChoice: 'none' }, { schemaFormat: 'openapi', thinkingEffort: 'off' }],
+    [{ tools, toolChoice: 'required', responseSchema: schema }, { thinkingEffort: 'high' }],
+    [{ tools, toolChoice: { name: 'a.b' }, responseSchema: schema }, { schemaFormat: 'openapi', model: 'gemini-2.5-flash', thinkingBudget: 7 }],
+  ];
+
+  it('B14: whatever the history and the settings', async () => {
+    const fake = fakeServer(OK);
+    for (const [at, messages] of fc.sample(conversations(target), { numRuns: 40, seed: 7 }).entries()) {
+      const [more, options] = settings[at % settings.length]!;
+      await geminiOn(fake, { model, ...options }).chat(request(messages, more));
+    }
+
+    expect(checkBodies(WIRE_TYPES, 'Wire<Body>', fake.sent.map(({ body }) => body))).toStrictEqual([]);
+  });
+
+  it('and a wrong one is seen', () => {
+    const good = { contents: [{ role: 'user', parts: [{ text: 'x' }] }] };
+    const wrong = [{ ...good, content: [] }, { contents: [{ role: 'user', parts: [{ texts: 'x' }] }] }, { ...good, toolConfig: { functionCallingConfig: { mode: 'MAYBE' } } }];
+    const found = checkBodies(WIRE_TYPES, 'Wire<Body>', [good, ...wrong]);
+
+    expect(new Set(found.map((each) => each.slice(0, 6)))).toStrictEqual(new Set(['body 1', 'body 2', 'body 3']));
+  });
 });

@@ -15,8 +15,11 @@ export interface FinishReason {
 export function readFinishReason(value: unknown): FinishReason {
   if (isRecord(value)) return { unified: word(value['unified']) ?? 'other', raw: word(value['raw']) };
   const unified = word(value) ?? 'other';
-  return { unified, raw: word(value) };
+  return { unified, raw: unified === UNKNOWN ? undefined : word(value) };
 }
+
+/** The oldest specification's word for no reason at all, and for one that its packages do not know. */
+const UNKNOWN = 'unknown';
 
 /** A `Map`, since the words are a provider's. */
 const UNIFIED: ReadonlyMap<string, StepStopReason> = new Map<string, StepStopReason>([
@@ -45,7 +48,14 @@ export function toStopReason({ unified, raw }: FinishReason, hasCalls: boolean):
   return reason === 'end_turn' && hasCalls ? 'tool_use' : reason;
 }
 
-/** Whether the SDK only says that the stream ended: the provider never said that the reply did. */
-export function isCut({ unified, raw }: FinishReason): boolean {
-  return unified === 'interrupted' || (unified === 'other' && raw === undefined);
+/**
+ * Whether the SDK only says that the stream ended: the provider never said that the reply did.
+ *
+ * A bare `unknown` may be a reason that a package of the oldest specification does not know. It is also what every cut
+ * stream ends with there, and half a reply must never pass for a whole one.
+ *
+ * @param isStreamed - What was not streamed is whole, whatever its reason is.
+ */
+export function isCut({ unified, raw }: FinishReason, isStreamed: boolean): boolean {
+  return unified === 'interrupted' || (isStreamed && raw === undefined && (unified === 'other' || unified === UNKNOWN));
 }

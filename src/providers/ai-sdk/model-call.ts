@@ -1,8 +1,8 @@
 /**
  * Model call: one request to an AI SDK model under a watch.
  *
- * - A model that heeds neither its signal nor its stream's end still lets go: every wait is raced, and a stream that is
- *   cancelled gives nothing more.
+ * - A model that heeds neither its signal nor its stream's end still lets go: every wait is raced. Streams may be of any
+ *   make, and their `cancel` may do nothing, give nothing or throw.
  * - However it ends, the stream is read to its end or cancelled, and the model's signal tells which.
  */
 import { LLMError } from '../../core/errors.ts';
@@ -48,8 +48,7 @@ export function startModelCall({ model, provider, timeouts, isStreamed }: AiSdkC
   function release(): void {
     if (isOver) return;
     isOver = true;
-    // Failing to cancel what is being thrown away concerns nobody.
-    reader?.cancel().catch(() => undefined);
+    if (reader !== undefined) cancel(reader);
     controller.abort();
   }
 
@@ -73,8 +72,8 @@ export function startModelCall({ model, provider, timeouts, isStreamed }: AiSdkC
     let progress = reply.progress;
     try {
       for (;;) {
-        // An interruption cancels the stream, which settles this at once: no race per part is needed.
-        const { done, value } = await parts.read();
+        // Cancelling settles this at once, but not in streams of every make.
+        const { done, value } = await watch.wait(ask(() => parts.read()));
         throwIf(watch.interruption());
         if (done) break;
         reply.readPart(value);
@@ -124,7 +123,12 @@ function readerOf(stream: unknown, provider: string): ReadableStreamDefaultReade
 /** A stream that comes too late. */
 function discard(result: unknown): void {
   const stream = isRecord(result) ? result['stream'] : undefined;
-  if (isStream(stream)) stream.cancel().catch(() => undefined);
+  if (isStream(stream)) cancel(stream);
+}
+
+/** Failing to cancel what is being thrown away concerns nobody. */
+function cancel(stream: { cancel(): PromiseLike<unknown> }): void {
+  ask(() => stream.cancel()).catch(() => undefined);
 }
 
 /** Not by class: a stream may be of a library or of another realm. */

@@ -60,7 +60,13 @@ export interface AiSdkOptions {
    * @defaultValue `keep`: providers that have no use for older thinking leave it out themselves
    */
   readonly thinkingHistory?: 'keep' | 'drop' | undefined;
-  /** Whether to ask for a stream. @defaultValue true */
+  /**
+   * Whether to ask for a stream. One that ends without a reason for the end counts as cut. With a model of specification
+   * v2 that is also one whose reason its package does not know: both are `unknown` there. Where a server always ends so,
+   * do not stream: a whole answer needs no reason.
+   *
+   * @defaultValue true
+   */
   readonly stream?: boolean | undefined;
   /**
    * Time limits. A model often hands out its stream with the first token only, so `connectMs` is `firstTokenMs` unless

@@ -73,6 +73,7 @@ export function createReplyReader(options: ReplyReaderOptions): ReplyReader {
   /** What is open, by its id. */
   const open = { text: new Map<unknown, PartialText>(), thinking: new Map<unknown, PartialText>() };
   let finishReason: FinishReason | undefined;
+  let isStreamed = true;
   let usage: Usage | undefined;
   let responseId: string | undefined;
   let modelId: string | undefined;
@@ -128,6 +129,7 @@ export function createReplyReader(options: ReplyReaderOptions): ReplyReader {
   }
 
   function readResult(result: unknown): void {
+    isStreamed = false;
     if (!isRecord(result) || !Array.isArray(result['content'])) throw noContentError(provider);
     readWarnings(result['warnings']);
     if (isRecord(result['response'])) readMetadata(result['response']);
@@ -197,7 +199,7 @@ export function createReplyReader(options: ReplyReaderOptions): ReplyReader {
   }
 
   function finish(): LLMResponse {
-    if (finishReason === undefined || isCut(finishReason)) throw incompleteError(provider, finishReason);
+    if (finishReason === undefined || isCut(finishReason, isStreamed)) throw incompleteError(provider, finishReason);
     if (finishReason.unified === 'error') throw failedError(provider, finishReason);
     const stopReason = toStopReason(finishReason, items.some(({ type }) => type === 'call'));
     const isCutShort = stopReason === 'filtered' || stopReason === 'max_tokens';
