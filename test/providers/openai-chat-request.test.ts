@@ -115,6 +115,20 @@ describe('a request', () => {
   });
 
   it.each([
+    ['max_tokens', 5, { maxOutputTokens: 100 }],
+    ['tool_choice', 'none', { tools: [tool('f')], toolChoice: 'required' }],
+    ['response_format', { type: 'json_object' }, { responseSchema: { type: 'object' } }],
+    ['tools', [], { tools: [tool('f')] }],
+  ] as const)('replaces and removes %s for the host', async (field, value, more) => {
+    const replaced = await send([userMessage('x')], more, { body: { [field]: value } });
+    const removed = await send([userMessage('x')], more, { body: { [field]: undefined } });
+
+    expect(replaced.body[field]).toStrictEqual(value);
+    expect(replaced.text.split(`"${field}":`)).toHaveLength(2);
+    expect(removed.body).not.toHaveProperty(field);
+  });
+
+  it.each([
     [{}, /needs `model`.*openAIChat\(\{ model/],
     [{ model: '' }, /needs `model`/],
     [{ model: 'm', baseUrl: 'localhost:8080' }, /`baseUrl`/],
@@ -129,7 +143,33 @@ describe('a request', () => {
     [{ model: 'm', headers: 'x-title: a' }, /`headers` must be a plain object of texts.*headers: \{ 'x-title'/],
     [{ model: 'm', headers: new Headers({ 'x-title': 'a' }) }, /`headers` must be a plain object of texts/],
     [{ model: 'm', headers: { 'x-title': undefined } }, /header `x-title` must be a text/],
-    [{ model: 'm', timeouts: 1000 }, /`timeouts` is not an object.*timeouts\.connectMs/],
+    [{ model: 'm', timeouts: 1000 }, /`timeouts` must be a plain object.*timeouts: \{ firstTokenMs/],
+    [{ model: 'm', timeouts: { firstTokenMs: Number.NaN } }, /`timeouts\.firstTokenMs` must be a number of milliseconds above 0, or Infinity/],
+    [{ model: 'm', timeouts: { connectMs: -5 } }, /`timeouts\.connectMs`/],
+    [{ model: 'm', timeouts: { betweenTokensMs: '60' } }, /`timeouts\.betweenTokensMs`/],
+    [{ model: 'm', thinkingHistory: 'none' }, /`thinkingHistory` must be one of 'keep', 'drop', 'fill'/],
+    [{ model: 'm', thinkingField: 'thinking' }, /`thinkingField` must be one of 'reasoning_content'/],
+    [{ model: 'm', thinkingEffort: '' }, /`thinkingEffort` must be a text that is not empty/],
+    [{ model: 'm', dialect: 'Mistral' }, /`dialect` must be one of 'common', 'mistral', 'kimi'/],
+    [{ model: 'm', maxTokensField: 'x' }, /`maxTokensField` must be one of/],
+    [{ model: 'm', maxOutputTokens: Number.NaN }, /`maxOutputTokens` must be a number of tokens, such as 8192/],
+    [{ model: 'm', maxOutputTokens: '5' }, /`maxOutputTokens`/],
+    [{ model: 'm', maxOutputTokens: null }, /`maxOutputTokens`/],
+    [{ model: 'm', temperature: Number.NaN }, /`temperature` must be a number from 0/],
+    [{ model: 'm', stream: 'no' }, /`stream` must be true or false/],
+    [{ model: 'm', provider: '' }, /`provider` must be a text that is not empty/],
+    [{ model: 'm', baseUrl: 7 }, /`baseUrl` must be a text/],
+    [{ model: 'm', fetch: 'x' }, /`fetch` must be a function/],
+    [{ model: 'm', serverTools: { type: 'x' } }, /`serverTools` must be a list of plain objects/],
+    [{ model: 'm', serverTools: ['web_search'] }, /`serverTools`/],
+    [{ model: 'm', errorPatterns: [{ pattern: 'overloaded', kind: 'overloaded' }] }, /`errorPatterns` must be a list such as \[\{ pattern: \/my words\/i/],
+    [{ model: 'm', capabilities: 128_000 }, /`capabilities` must be a plain object/],
+    [{ model: 'm', capabilities: { contextwindow: 1 } }, /no option `capabilities\.contextwindow`\. Did you mean `capabilities\.contextWindow`/],
+    [{ model: 'm', capabilities: { maxOutputTokens: 0 } }, /`capabilities\.maxOutputTokens` must be a number above 0/],
+    [{ model: 'm', capabilities: { mediaTypes: 'image/png' } }, /`capabilities\.mediaTypes` must be a list of MIME types/],
+    [{ model: 'm', capabilities: { mediaTypes: ['image/*'] } }, /`capabilities\.mediaTypes`.*beginnings of them such as 'image\/'/],
+    [{ model: 'm', body: 'abc' }, /`body` must be a plain object/],
+    [{ model: 'm', body: { messages: [] } }, /`body\.messages` is written from the request\. Give the messages of the request instead/],
   ])('refuses options %j', (options, message) => {
     expect(() => openAIChat(options as OpenAIChatOptions)).toThrow(TypeError);
     expect(() => openAIChat(options as OpenAIChatOptions)).toThrow(message);

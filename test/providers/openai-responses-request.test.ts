@@ -134,7 +134,9 @@ describe('settings', () => {
     [{ model: '' }, /needs `model`/],
     [{ model: 'm', store: true }, /no option `store`/],
     [{ model: 'm', State: 'incremental' }, /Did you mean `state`/],
-    [{ model: 'm', state: 'stateful' }, /neither 'stateless' nor 'incremental'/],
+    [{ model: 'm', state: 'stateful' }, /`state` must be one of 'stateless', 'incremental'/],
+    [{ model: 'm', thinkingHistory: 'fill' }, /`thinkingHistory` must be one of 'keep', 'drop'/],
+    [{ model: 'm', body: { input: [] } }, /`body\.input` is written from the request/],
   ])('refuses %j', (options, words) => {
     expect(() => openAIResponses(options as never)).toThrow(TypeError);
     expect(() => openAIResponses(options as never)).toThrow(words);

@@ -1,9 +1,10 @@
 /** Options of `anthropic`, checked and with their defaults filled in. */
 import type { JsonObject } from '../../core/json.ts';
+import { CHECKED_LATER, FLAG, OBJECTS, oneOf, TEXTS, TOKENS, WORD } from '../shared/option-checks.ts';
 import { definedFields, type OptionRules, type ProviderConfig, type ProviderOptions, resolveProviderOptions } from '../shared/options.ts';
 import type { HeaderList } from '../shared/request-headers.ts';
 import type { PromptCache } from './cache-marks.ts';
-import { outputCeiling, parseClaude } from './claude-model.ts';
+import { outputCeiling, parseClaude, takesForcedCalls } from './claude-model.ts';
 import type { ThinkingHistory } from './thinking-block.ts';
 import { type ThinkingOptions, type ThinkingSettings, thinkingSettings } from './thinking-mode.ts';
 
@@ -62,6 +63,8 @@ export interface AnthropicConfig extends ProviderConfig {
   readonly thinkingHistory: ThinkingHistory;
   /** Most tokens that a reply may be asked to have. */
   readonly outputCeiling: number;
+  /** Whether the model can be made to call a tool. */
+  readonly takesForcedCalls: boolean;
   /** Headers of every request beside the key. */
   readonly fixedHeaders: HeaderList;
   /** The fields that are the same in every request. */
@@ -75,29 +78,21 @@ const RULES: OptionRules<AnthropicOptions> = {
   provider: 'anthropic',
   baseUrl: 'https://api.anthropic.com/v1',
   path: '/messages',
-  names: {
-    authScheme: true,
-    maxOutputTokens: true,
-    thinkingEffort: true,
-    thinkingBudget: true,
-    thinkingMode: true,
-    thinkingDisplay: true,
-    thinkingHistory: true,
-    promptCache: true,
-    serverTools: true,
-    betas: true,
-    parallelTools: true,
-    eagerInput: true,
+  checks: {
+    authScheme: oneOf('x-api-key', 'bearer'),
+    maxOutputTokens: TOKENS,
+    thinkingEffort: WORD,
+    thinkingBudget: CHECKED_LATER,
+    thinkingMode: oneOf('adaptive', 'budget', 'off'),
+    thinkingDisplay: oneOf('summarized', 'omitted'),
+    thinkingHistory: oneOf('keep', 'signed', 'drop'),
+    promptCache: oneOf('5m', '1h', 'off'),
+    serverTools: OBJECTS,
+    betas: TEXTS,
+    parallelTools: FLAG,
+    eagerInput: FLAG,
   },
-};
-
-/** Options that are one of a few words. */
-const CHOICES: { readonly [Name in keyof AnthropicOptions]?: readonly string[] } = {
-  authScheme: ['x-api-key', 'bearer'],
-  thinkingMode: ['adaptive', 'budget', 'off'],
-  thinkingDisplay: ['summarized', 'omitted'],
-  thinkingHistory: ['keep', 'signed', 'drop'],
-  promptCache: ['5m', '1h', 'off'],
+  writtenFields: new Map([['messages', 'the messages of the request']]),
 };
 
 const VERSION = '2023-06-01';
@@ -111,7 +106,6 @@ const INTERLEAVED_THINKING = 'interleaved-thinking-2025-05-14';
  */
 export function resolveOptions(options: AnthropicOptions): AnthropicConfig {
   const config = resolveProviderOptions(options, RULES);
-  assertChoices(options);
   const claude = parseClaude(config.model);
   const thinking = thinkingSettings(options, claude);
   const headers = Object.entries(options.headers ?? {});
@@ -123,6 +117,7 @@ export function resolveOptions(options: AnthropicOptions): AnthropicConfig {
     thinking,
     thinkingHistory: options.thinkingHistory ?? (claude === undefined ? 'keep' : 'received'),
     outputCeiling: options.capabilities?.maxOutputTokens ?? outputCeiling(claude),
+    takesForcedCalls: takesForcedCalls(claude),
     fixedHeaders: [['anthropic-version', VERSION], ...(betas.length === 0 ? [] : [[BETA_HEADER, betas.join(',')] as const])],
     fixedFields: definedFields({ model: config.model, stream: config.isStreamed }, options.body),
   };
@@ -137,13 +132,4 @@ function betaNames({ betas }: AnthropicOptions, headers: readonly (readonly [str
 
 function isBetaHeader(name: string): boolean {
   return name.toLowerCase() === BETA_HEADER;
-}
-
-/** Callers without types come here too. */
-function assertChoices(options: AnthropicOptions): void {
-  for (const [name, choices] of Object.entries(CHOICES)) {
-    const value: unknown = options[name as keyof AnthropicOptions];
-    if (value === undefined || choices.some((choice) => choice === value)) continue;
-    throw new TypeError(`anthropic: \`${name}\` must be one of ${choices.map((choice) => `'${choice}'`).join(', ')}.`);
-  }
 }

@@ -1,5 +1,6 @@
 /** Options of `google`, checked and with their defaults filled in. */
 import { isRecord, type JsonObject } from '../../core/json.ts';
+import { FLAG, OBJECTS, oneOf, TOKENS, TOKENS_OR_LESS, WORD } from '../shared/option-checks.ts';
 import { type OptionRules, type ProviderConfig, type ProviderOptions, resolveProviderOptions } from '../shared/options.ts';
 import { endpointPath, isProjectUrl } from './endpoint.ts';
 import { type GeminiThinking, resolveThinking } from './thinking.ts';
@@ -87,25 +88,23 @@ const RULES: OptionRules<GoogleOptions> = {
   provider: 'google',
   baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
   path: '',
-  names: {
-    keyType: true,
-    maxOutputTokens: true,
-    thinkingEffort: true,
-    thinkingBudget: true,
-    showThinking: true,
-    thinkingHistory: true,
-    serverTools: true,
-    schemaFormat: true,
-    sendCallIds: true,
+  checks: {
+    keyType: oneOf('api-key', 'access-token'),
+    maxOutputTokens: TOKENS,
+    thinkingEffort: WORD,
+    thinkingBudget: TOKENS_OR_LESS,
+    showThinking: FLAG,
+    thinkingHistory: oneOf('keep', 'drop'),
+    serverTools: OBJECTS,
+    schemaFormat: oneOf('json-schema', 'openapi'),
+    sendCallIds: FLAG,
   },
+  writtenFields: new Map([
+    ['contents', 'the messages'],
+    ['systemInstruction', '`systemPrompt`'],
+    ['tools', '`serverTools`'],
+  ]),
 };
-
-/** Fields of the body that are written from the request, and what to give in their place. */
-const WRITTEN_FIELDS: ReadonlyMap<string, string> = new Map([
-  ['contents', 'the messages'],
-  ['systemInstruction', '`systemPrompt`'],
-  ['tools', '`serverTools`'],
-]);
 
 /**
  * Checks options and fills in the defaults.
@@ -117,7 +116,6 @@ export function resolveOptions(options: GoogleOptions): GoogleConfig {
   const { model, baseUrl = RULES.baseUrl, stream = true } = isRecord(options) ? options : { model: '' };
   const method = stream ? 'streamGenerateContent' : 'generateContent';
   const config = resolveProviderOptions(options, { ...RULES, path: endpointPath({ model, baseUrl, method }) });
-  assertBody(options.body ?? {});
   const url = new URL(config.url);
   if (config.isStreamed) url.searchParams.set('alt', 'sse');
   const isGeminiApi = url.hostname === 'generativelanguage.googleapis.com';
@@ -130,11 +128,4 @@ export function resolveOptions(options: GoogleOptions): GoogleConfig {
     schemaFormat: options.schemaFormat ?? (isGeminiApi && url.pathname.startsWith('/v1/') ? 'openapi' : 'json-schema'),
     isGeminiApi,
   };
-}
-
-/** Two fields of one name would be sent, and the server would take either. */
-function assertBody(body: NonNullable<ProviderOptions['body']>): void {
-  for (const [field, instead] of WRITTEN_FIELDS) {
-    if (Object.hasOwn(body, field)) throw new TypeError(`google: \`body.${field}\` is written from the request. Give ${instead} instead.`);
-  }
 }

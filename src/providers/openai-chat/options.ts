@@ -1,5 +1,6 @@
 /** Options of `openAIChat`, checked and with their defaults filled in. */
 import type { JsonObject } from '../../core/json.ts';
+import { OBJECTS, oneOf, TOKENS, WORD } from '../shared/option-checks.ts';
 import { definedFields, type OptionRules, type ProviderConfig, type ProviderOptions, resolveProviderOptions } from '../shared/options.ts';
 import { COMMON_IDS, type IdRules, NINE_CHARACTER_IDS } from '../shared/wire-ids.ts';
 import type { ThinkingField, ThinkingHistory } from './thinking.ts';
@@ -62,15 +63,16 @@ const RULES: OptionRules<OpenAIChatOptions> = {
   provider: 'openai',
   baseUrl: 'https://api.openai.com/v1',
   path: '/chat/completions',
-  names: {
-    maxOutputTokens: true,
-    maxTokensField: true,
-    thinkingEffort: true,
-    thinkingHistory: true,
-    thinkingField: true,
-    dialect: true,
-    serverTools: true,
+  checks: {
+    maxOutputTokens: TOKENS,
+    maxTokensField: oneOf('max_tokens', 'max_completion_tokens'),
+    thinkingEffort: WORD,
+    thinkingHistory: oneOf('keep', 'drop', 'fill'),
+    thinkingField: oneOf('reasoning_content', 'reasoning', 'reasoning_text', 'content'),
+    dialect: oneOf('common', 'mistral', 'kimi'),
+    serverTools: OBJECTS,
   },
+  writtenFields: new Map([['messages', 'the messages of the request']]),
 };
 
 /** OpenAI's models that refuse `max_tokens`; also behind a gateway's prefix. */

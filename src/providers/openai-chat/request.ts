@@ -2,7 +2,8 @@
  * Request: the body of a request, as text.
  *
  * What changes from step to step stands last, so that request n+1 begins with all of request n up to the end of its
- * messages: settings, tools, messages, then what is only this request's.
+ * messages: settings, tools, messages, then what is only this request's. A field that the host gives itself takes the
+ * place of ours.
  */
 import type { JsonObject, JsonSchema } from '../../core/json.ts';
 import type { LLMRequest, ToolChoice, ToolDefinition } from '../../core/llm.ts';
@@ -42,7 +43,7 @@ export function createRequestWriter(config: OpenAIChatConfig, target: () => Wire
   // Without its closing brace: fields follow.
   const head = JSON.stringify(config.fixedFields).slice(0, -1);
   const history = createHistoryWriter(chatHistory({ target, idRules: config.idRules, userMayFollowTool: dialect !== 'mistral' }));
-  const serverTools = options.serverTools ?? [];
+  const { body = {}, serverTools = [] } = options;
   const writtenTools = new WeakMap<readonly ToolDefinition[], ChatTools>();
 
   function toolsOf(tools: readonly ToolDefinition[]): ChatTools {
@@ -57,11 +58,16 @@ export function createRequestWriter(config: OpenAIChatConfig, target: () => Wire
     const { toolChoice = 'auto', responseSchema } = request;
     const maxTokens = request.maxOutputTokens ?? options.maxOutputTokens;
     const ceiling = options.capabilities?.maxOutputTokens ?? MAX_OUTPUT_TOKENS;
-    return {
+    const fields: JsonObject = {
       ...(json !== '' && toolChoice !== 'auto' && { tool_choice: toWireChoice(toolChoice, names) }),
       ...(responseSchema !== undefined && { response_format: toResponseFormat(responseSchema) }),
       ...(maxTokens !== undefined && { [maxTokensField]: Math.max(1, Math.min(maxTokens, ceiling)) }),
     };
+    return Object.fromEntries(Object.entries(fields).filter(([name]) => !isGiven(name)));
+  }
+
+  function isGiven(name: string): boolean {
+    return Object.hasOwn(body, name);
   }
 
   return {
@@ -73,7 +79,7 @@ export function createRequestWriter(config: OpenAIChatConfig, target: () => Wire
       // A system prompt alone is a request that some make on purpose.
       if (messages.length > 0 || system === '') assertMessages(sink.render('', ownMessages), config.provider);
       const tail = JSON.stringify(tailFields(request, written)).slice(1);
-      const toolField = written.json === '' ? '' : `,"tools":${written.json}`;
+      const toolField = written.json === '' || isGiven('tools') ? '' : `,"tools":${written.json}`;
       return {
         body: `${head}${toolField},"messages":[${sink.render(system, ownMessages)}]${tail === '}' ? '' : ','}${tail}`,
         toolName: written.names.fromWire,

@@ -1,5 +1,6 @@
 /** Options of `openAIResponses`, checked and with their defaults filled in. */
 import type { JsonObject } from '../../core/json.ts';
+import { OBJECTS, oneOf, TOKENS, WORD } from '../shared/option-checks.ts';
 import { definedFields, type OptionRules, type ProviderConfig, type ProviderOptions, resolveProviderOptions } from '../shared/options.ts';
 
 /** Options of `openAIResponses`. */
@@ -69,14 +70,15 @@ const RULES: OptionRules<OpenAIResponsesOptions> = {
   provider: 'openai',
   baseUrl: 'https://api.openai.com/v1',
   path: '/responses',
-  names: {
-    state: true,
-    maxOutputTokens: true,
-    thinkingEffort: true,
-    thinkingSummary: true,
-    thinkingHistory: true,
-    serverTools: true,
+  checks: {
+    state: oneOf('stateless', 'incremental'),
+    maxOutputTokens: TOKENS,
+    thinkingEffort: WORD,
+    thinkingSummary: oneOf('auto', 'concise', 'detailed'),
+    thinkingHistory: oneOf('keep', 'drop'),
+    serverTools: OBJECTS,
   },
+  writtenFields: new Map([['input', 'the messages of the request']]),
 };
 
 /**
@@ -87,10 +89,6 @@ const RULES: OptionRules<OpenAIResponsesOptions> = {
 export function resolveOptions(options: OpenAIResponsesOptions): OpenAIResponsesConfig {
   const config = resolveProviderOptions(options, RULES);
   const { state = 'stateless', temperature, thinkingEffort: effort, thinkingSummary: summary } = options;
-  // Callers without types come here too.
-  if (state !== 'stateless' && (state as string) !== 'incremental') {
-    throw new TypeError("openAIResponses: `state` is neither 'stateless' nor 'incremental': leave it out for 'stateless'.");
-  }
   const isIncremental = state === 'incremental';
   const reasoning = effort === undefined && summary === undefined ? undefined : definedFields({ effort, summary }, undefined);
   return {

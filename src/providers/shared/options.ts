@@ -1,13 +1,15 @@
 /**
  * Options: those that every adapter over HTTP takes, checked and with their defaults filled in.
  *
- * - An option that no one knows is refused: it is a misspelt one, and would be ignored.
+ * - An option that no one knows is refused: it is a misspelt one, and would be ignored. So is a value of the wrong kind,
+ *   which would be sent as it reads, or fail in the middle of a turn.
  * - Values stay out of the messages: they may be secrets.
  */
 import { isRecord, type JsonObject, type JsonValue } from '../../core/json.ts';
 import type { LLMCapabilities } from '../../core/llm.ts';
 import type { ErrorPattern } from './error-patterns.ts';
 import type { RequestTimeouts } from './http.ts';
+import { AMOUNT, CAPABILITIES, FIELDS, FLAG, FUNCTION, HEADERS, KEY, type OptionCheck, type OptionChecks, PATTERNS, TEXT, TIMEOUTS, WORD } from './option-checks.ts';
 
 /** Options of every adapter over HTTP. */
 export interface ProviderOptions {
@@ -53,8 +55,10 @@ export interface OptionRules<Options> {
   readonly exampleModel: string;
   /** Name of the key's environment variable, for examples; this code never reads it. */
   readonly exampleKey: string;
-  /** Every option there is. */
-  readonly names: Readonly<Record<Exclude<keyof Options, keyof ServerOptions>, true>>;
+  /** Every option there is, and what it may be. */
+  readonly checks: Readonly<Record<Exclude<keyof Options, keyof ServerOptions>, OptionCheck>>;
+  /** Fields of a request that `body` cannot replace, and what to give in their place. */
+  readonly writtenFields: ReadonlyMap<string, string>;
   /** `LLM.provider`, where the options name no other. */
   readonly provider: string;
   /** Where the API is, where the options name no other place. */
@@ -74,22 +78,28 @@ export interface ProviderConfig {
   readonly timeouts: Required<{ readonly [Name in keyof RequestTimeouts]: number }>;
 }
 
-const COMMON_NAMES: Readonly<Record<keyof ServerOptions, true>> = {
-  model: true,
-  apiKey: true,
-  baseUrl: true,
-  systemPrompt: true,
-  provider: true,
-  headers: true,
-  body: true,
-  fetch: true,
-  temperature: true,
-  stream: true,
-  timeouts: true,
-  capabilities: true,
-  errorPatterns: true,
+const COMMON_CHECKS: Readonly<Record<keyof ServerOptions, OptionCheck>> = {
+  model: WORD,
+  apiKey: KEY,
+  baseUrl: TEXT,
+  systemPrompt: TEXT,
+  provider: WORD,
+  headers: HEADERS,
+  body: FIELDS,
+  fetch: FUNCTION,
+  temperature: AMOUNT,
+  stream: FLAG,
+  timeouts: FIELDS,
+  capabilities: FIELDS,
+  errorPatterns: PATTERNS,
 };
-const TIMEOUTS: Readonly<Record<keyof RequestTimeouts, true>> = { connectMs: true, firstTokenMs: true, betweenTokensMs: true };
+
+/** What options look like where the general example does not show it. */
+const EXAMPLES: ReadonlyMap<string, string> = new Map([
+  ['systemPrompt', "systemPrompt: 'Be brief.'"],
+  ['headers', "headers: { 'x-title': 'My agent' }"],
+  ['timeouts', 'timeouts: { firstTokenMs: 120_000 }'],
+]);
 
 const DEFAULT_CONNECT_MS = 30_000;
 const DEFAULT_FIRST_TOKEN_MS = 290_000;
@@ -103,16 +113,18 @@ const PRIVATE_HOST = /^(?:localhost|127\.|10\.|192\.168\.|172\.(?:1[6-9]|2\d|3[0
  * @throws TypeError naming the option that is wrong.
  */
 export function resolveProviderOptions<Options extends ServerOptions>(options: Options, rules: OptionRules<Options>): ProviderConfig {
+  const checks = { ...COMMON_CHECKS, ...rules.checks };
   // Callers without types come here too.
   const given: unknown = options;
-  const names: Readonly<Record<string, true>> = { ...COMMON_NAMES, ...rules.names };
-  assertNames(isRecord(given) ? given : {}, names, { ...rules, prefix: '' });
+  assertNames(isRecord(given) ? given : {}, checks, { ...rules, prefix: '' });
   const model = isRecord(given) ? given['model'] : undefined;
   if (typeof model !== 'string' || model === '') throw new TypeError(`${rules.adapter} needs \`model\`: ${exampleCall(rules)}`);
-  const timeouts: unknown = options.timeouts ?? {};
-  if (!isRecord(timeouts)) throw new TypeError(`${rules.adapter}: \`timeouts\` is not an object. It takes ${namesOf(TIMEOUTS, 'timeouts.')}.`);
-  assertNames(timeouts, TIMEOUTS, { ...rules, prefix: 'timeouts.' });
-  assertTexts(options, rules);
+  assertValues(options, checks, { ...rules, prefix: '' });
+  for (const [prefix, group, groupChecks] of [['timeouts.', options.timeouts, TIMEOUTS], ['capabilities.', options.capabilities, CAPABILITIES]] as const) {
+    assertNames({ ...group }, groupChecks, { ...rules, prefix });
+    assertValues(group ?? {}, groupChecks, { ...rules, prefix });
+  }
+  assertBody(options.body ?? {}, rules);
   const url = endpointUrl(options.baseUrl ?? rules.baseUrl, rules);
   const isStreamed = options.stream ?? true;
   return {
@@ -137,44 +149,36 @@ interface Example {
   readonly exampleKey: string;
 }
 
-function exampleCall({ adapter, exampleModel, exampleKey }: Example): string {
-  return `${adapter}({ model: '${exampleModel}', apiKey: process.env.${exampleKey} })`;
+/** @param option - One that the example is to show; a key if there is none. */
+function exampleCall({ adapter, exampleModel, exampleKey }: Example, option = `apiKey: process.env.${exampleKey}`): string {
+  return `${adapter}({ model: '${exampleModel}', ${option} })`;
 }
 
 /** An option that is misspelt would be ignored: the request would go elsewhere, or wait for ever. */
-function assertNames(
-  given: Readonly<Record<string, unknown>>,
-  known: Readonly<Record<string, true>>,
-  { prefix, ...example }: Example & { readonly prefix: string },
-): void {
+function assertNames(given: Readonly<Record<string, unknown>>, known: OptionChecks, { prefix, ...example }: Example & { readonly prefix: string }): void {
   const unknown = Object.keys(given).find((name) => !Object.hasOwn(known, name));
   if (unknown === undefined) return;
   const meant = Object.keys(known).find((name) => name.toLowerCase() === unknown.toLowerCase());
   const hint = meant === undefined ? '' : ` Did you mean \`${prefix}${meant}\`?`;
-  const takes = namesOf(known, prefix);
+  const takes = Object.keys(known).map((name) => prefix + name).join(', ');
   throw new TypeError(`${example.adapter} has no option \`${prefix}${unknown}\`.${hint} It takes ${takes}: ${exampleCall(example)}`);
 }
 
-/** What is neither would be sent as it reads, or not at all. */
-function assertTexts({ apiKey, systemPrompt, headers }: { readonly [Name in keyof ProviderOptions]?: unknown }, example: Example): void {
-  const { adapter, exampleModel } = example;
-  if (typeof (apiKey ?? '') !== 'string' && typeof apiKey !== 'function') {
-    throw new TypeError(`${adapter}: \`apiKey\` must be a text or a function that gives one: ${exampleCall(example)}`);
+/** What is of the wrong kind would be sent as it reads, or fail in the middle of a turn. */
+function assertValues(given: object, checks: OptionChecks, { prefix, ...example }: Example & { readonly prefix: string }): void {
+  for (const [name, check] of Object.entries(checks)) {
+    const value: unknown = Reflect.get(given, name);
+    const complaint = value === undefined ? undefined : check(value, prefix + name);
+    if (complaint !== undefined) throw new TypeError(`${example.adapter}: ${complaint}: ${exampleCall(example, EXAMPLES.get(name))}`);
   }
-  if (typeof (systemPrompt ?? '') !== 'string') {
-    throw new TypeError(`${adapter}: \`systemPrompt\` must be a text: ${adapter}({ model: '${exampleModel}', systemPrompt: 'Be brief.' })`);
-  }
-  const isPlain = isRecord(headers ?? {}) && !(Symbol.iterator in Object(headers ?? {}));
-  const wrong = isPlain ? Object.entries(headers ?? {}).find(([, value]) => typeof value !== 'string')?.[0] : 'headers';
-  if (wrong === undefined) return;
-  const what = isPlain ? `header \`${wrong}\` must be a text` : '`headers` must be a plain object of texts';
-  throw new TypeError(`${adapter}: ${what}: ${adapter}({ model: '${exampleModel}', headers: { 'x-title': 'My agent' } })`);
 }
 
-function namesOf(known: Readonly<Record<string, true>>, prefix: string): string {
-  return Object.keys(known).map((name) => prefix + name).join(', ');
+/** Two fields of one name would be sent, or the conversation would not. */
+function assertBody(body: NonNullable<ProviderOptions['body']>, { adapter, writtenFields }: Pick<OptionRules<ServerOptions>, 'adapter' | 'writtenFields'>): void {
+  for (const [field, instead] of writtenFields) {
+    if (Object.hasOwn(body, field)) throw new TypeError(`${adapter}: \`body.${field}\` is written from the request. Give ${instead} instead.`);
+  }
 }
-
 function endpointUrl(baseUrl: string, { adapter, baseUrl: usual, path }: { adapter: string; baseUrl: string; path: string }): URL {
   const url = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined;
   // The address stays out of the message: its query may hold a key.
