@@ -47,6 +47,35 @@ export function defineTool<Output>(options: ZodToolOptions<Output>): Tool<Output
   return defineCoreTool({ ...options, inputSchema, input: withUnionIssues(input) });
 }
 
+/**
+ * The JSON Schema of a zod schema, for a `responseSchema`: what a model has to write so that the schema can parse it.
+ *
+ * Of what goes in (`io: 'input'`), draft 2020-12. Types without a JSON Schema (dates, transforms, custom checks) say
+ * nothing about themselves. The answer comes as text, and nothing has checked it: `schema.parse(JSON.parse(result.text))`.
+ *
+ * @throws TypeError for what is not a schema of zod 4.
+ *
+ * @example
+ * ```ts
+ * const Answer = z.strictObject({ city: z.string(), degrees: z.number() });
+ * const result = await runTurn({ …, request: { responseSchema: jsonSchemaOf(Answer) } });
+ * ```
+ */
+export function jsonSchemaOf(schema: StandardSchema): JsonSchema {
+  const given: unknown = schema;
+  const isSchema = (isRecord(given) || typeof given === 'function') && '~standard' in given;
+  if (!isSchema || !isZod4(schema)) {
+    throw new TypeError("jsonSchemaOf takes a schema of zod 4 (of 'zod/v4' in zod 3.25): jsonSchemaOf(z.strictObject({ city: z.string() })).");
+  }
+  return plainSchema(schema);
+}
+
+function plainSchema(schema: $ZodType): JsonSchema {
+  const { $schema: _dialect, ...json } = toJSONSchema(schema, { io: 'input', target: 'draft-2020-12', unrepresentable: 'any' });
+  // zod types it by keyword; it is plain JSON.
+  return json as JsonSchema;
+}
+
 /** Callers without types come here too. */
 function assertSchema(options: unknown): void {
   if (!isRecord(options)) throw new TypeError(`defineTool of turnloop/zod needs the tool: ${CORRECT_CALL}.`);
@@ -77,15 +106,14 @@ function inputSchemaOf(schema: StandardSchema, name: string): JsonSchema {
         `defineTool({ name: "${name}", input: schema, inputSchema: { type: 'object', properties: { … } }, … }).`,
     );
   }
-  const { $schema: _dialect, ...json } = toJSONSchema(schema, { io: 'input', target: 'draft-2020-12', unrepresentable: 'any' });
-  if (json.type !== 'object' && OBJECT_KEYWORDS.every((keyword) => !(keyword in json))) {
+  const json = plainSchema(schema);
+  if (json['type'] !== 'object' && OBJECT_KEYWORDS.every((keyword) => !(keyword in json))) {
     throw new TypeError(
       `The schema of tool "${name}" is not of an object: its JSON Schema is ${JSON.stringify(json)}, which tells a model nothing ` +
         'about the arguments. Use z.object({ … }), or pass `inputSchema` beside it.',
     );
   }
-  // zod types it by keyword; it is plain JSON.
-  return json as JsonSchema;
+  return json;
 }
 
 /** Keywords by which a schema without `type: 'object'` may still be of objects. */

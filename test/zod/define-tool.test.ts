@@ -1,7 +1,7 @@
 /** defineTool of `turnloop/zod` as a black box: the JSON Schema it shows, what it validates, what it refuses. */
 import { describe, expect, it } from 'vitest';
 import { defineTool as defineCoreTool, type StandardSchema, type ToolContext } from 'turnloop';
-import { defineTool } from 'turnloop/zod';
+import { defineTool, jsonSchemaOf } from 'turnloop/zod';
 import { z } from 'zod';
 import * as mini from 'zod/mini';
 import { z as z3 } from 'zod/v3';
@@ -220,5 +220,26 @@ describe('defineTool', () => {
 
       expect(await complaint(schema, { kind: 'c' })).toMatch(/^kind: Invalid discriminator value\. Expected 'a' \| 'b'$/);
     });
+  });
+});
+
+describe('jsonSchemaOf', () => {
+  it('gives the schema of what a model has to write', () => {
+    const schema = z.strictObject({ city: z.string(), units: z.enum(['c', 'f']).default('c') });
+
+    expect(jsonSchemaOf(schema)).toStrictEqual({
+      type: 'object',
+      properties: { city: { type: 'string' }, units: { type: 'string', enum: ['c', 'f'], default: 'c' } },
+      required: ['city'],
+      additionalProperties: false,
+    });
+  });
+
+  it('takes answers that are no objects', () => {
+    expect(jsonSchemaOf(z.array(z.number()))).toStrictEqual({ type: 'array', items: { type: 'number' } });
+  });
+
+  it.each([undefined, 7, { type: 'object' }])('refuses %j', (schema) => {
+    expect(() => jsonSchemaOf(schema as never)).toThrow('jsonSchemaOf takes a schema of zod 4');
   });
 });
