@@ -1,6 +1,6 @@
 /** Messages requests: where the prompt is marked for the cache, beside a host's own marks. Black-box. */
 import { describe, expect, it } from 'vitest';
-import { type AssistantPart, type Message, userMessage } from 'turnloop';
+import { type AssistantPart, type JsonValue, type Message, userMessage } from 'turnloop';
 import type { AnthropicOptions } from 'turnloop/providers/anthropic';
 import { checkMessagesRequest } from '../support/anthropic-rules.ts';
 import { call, messagesOn, OK, own, result, send, tool } from './anthropic-support.ts';
@@ -56,6 +56,21 @@ describe('cache marks', () => {
 
     expect(marks(sent)).toStrictEqual(expected);
     expect(checkMessagesRequest(sent.body)).toStrictEqual([]);
+  });
+
+  it.each<readonly [string, Record<string, JsonValue>[], readonly string[]]>([
+    ['the last that is there at once', [{ type: 'web_search_20250305', name: 'w' }, { type: 'custom', name: 'big', input_schema: { type: 'object' }, defer_loading: true }], ['tools.2 5m']],
+    ['the host\'s last, if all of the server\'s come later', [{ name: 'big', input_schema: { type: 'object' }, defer_loading: true }], ['tools.1 5m']],
+    ['no set of tools that come later', [{ type: 'mcp_toolset', mcp_server_name: 'm', default_config: { defer_loading: true } }], ['tools.1 5m']],
+    ['none beside the host\'s own mark', [{ type: 'web_search_20250305', name: 'w', cache_control: MARK }, { name: 'big', input_schema: { type: 'object' }, defer_loading: true }], ['tools.2 5m']],
+  ])('stand on a tool that takes one: %s', async (_which, serverTools, expected) => {
+    expect(marks(await send([userMessage('a')], AGENT, { serverTools })).filter((mark) => mark.startsWith('tools'))).toStrictEqual(expected);
+  });
+
+  it('stand on no tool where all of them come later', async () => {
+    const serverTools = [{ name: 'big', input_schema: { type: 'object' }, defer_loading: true }];
+
+    expect(marks(await send([userMessage('a')], { systemPrompt: 's' }, { serverTools }))).toStrictEqual(['system.0 5m', 'messages.0.content.0 5m']);
   });
 
   it('BR-056: are at most four in each request of a long turn, the last on the newest result', async () => {

@@ -13,7 +13,7 @@ import {
 import { gatedTool } from 'turnloop/testing';
 import { checkMessagesRequest } from '../support/anthropic-rules.ts';
 import { call, messagesOn, MODEL, OK, own, reply, result, send, SOURCE, wire } from './anthropic-support.ts';
-import { fakeServer } from './fake-server.ts';
+import { fakeServer, request } from './fake-server.ts';
 
 const IMAGE = { type: 'media', mediaType: 'image/png', data: 'iVBORw0KGgo=' } as const;
 const WIRE_IMAGE = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' } };
@@ -81,14 +81,27 @@ describe('turns', () => {
     expect(checkMessagesRequest(sent.body)).toStrictEqual([]);
   });
 
-  it('end with a reply only without white space and thinking at its end', async () => {
+  it('hold a reply without white space and thinking at its end, whether it is the last or not', async () => {
     const prefill = await send([userMessage('a'), assistantMessage('The answer is: \n')]);
     const thought = await send([userMessage('a'), own([{ type: 'text', text: 'So: ' }, { type: 'thinking', text: 'hm', signature: 'S' }])]);
     const goneOn = await send([userMessage('a'), assistantMessage('The answer is: \n'), userMessage('go on')]);
 
     expect(wire(prefill)[1]).toStrictEqual(['assistant', [{ type: 'text', text: 'The answer is:' }]]);
     expect(wire(thought)[1]).toStrictEqual(['assistant', [{ type: 'text', text: 'So:' }]]);
-    expect(wire(goneOn)[1]).toStrictEqual(['assistant', [{ type: 'text', text: 'The answer is: \n' }]]);
+    expect(wire(goneOn)[1]).toStrictEqual(wire(prefill)[1]);
+  });
+
+  it('law-11: say again of a paused reply what was said when it was the last', async () => {
+    const fake = fakeServer(OK);
+    const llm = messagesOn(fake, { promptCache: 'off' });
+    const paused = [userMessage('go'), own([{ type: 'text', text: 'Searching\n\n' }, { type: 'thinking', text: 'hm', signature: 'S' }])];
+    const goneOn = [...paused, own([{ type: 'text', text: 'More \t\u00a0' }])];
+    for (const messages of [paused, goneOn, [...goneOn, userMessage('x')]]) await llm.chat(request(messages));
+    const [first, second, third] = fake.sent.map(({ text }) => text.slice(text.indexOf('"messages":['), text.lastIndexOf(']}]')));
+
+    expect(second!.startsWith(first!)).toBe(true);
+    expect(third!.startsWith(second!)).toBe(true);
+    expect(second).toContain('{"type":"text","text":"Searching"},{"type":"text","text":"More"}');
   });
 
   it('BR-121: leave out a reply that was thinking alone', async () => {
@@ -229,6 +242,15 @@ describe('the provider\'s own tools', () => {
 
     expect(wire(await send(later))[3]?.[1]).toStrictEqual([RESULT, { type: 'text', text: 'Found.' }]);
     expect(wire(await send(alone))[1]?.[1]).toStrictEqual([{ type: 'text', text: 'Found.' }]);
+  });
+
+  it('B15: cite without what is only in answers', async () => {
+    const citation = { type: 'char_location', cited_text: 'c', document_index: 0, document_title: null, start_char_index: 0, end_char_index: 1 };
+    const cited = { type: 'text', text: 'x', providerData: { model: MODEL, extra: { citations: [{ ...citation, file_id: 'file_1' }, 'odd'] } } } as const;
+    const before = JSON.stringify(cited);
+
+    expect(wire(await send([userMessage('a'), own([cited]), userMessage('b')]))[1]?.[1]).toStrictEqual([{ citations: [citation, 'odd'], type: 'text', text: 'x' }]);
+    expect(JSON.stringify(cited)).toBe(before);
   });
 
   it('leave out what is no block', async () => {

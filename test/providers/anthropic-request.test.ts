@@ -95,6 +95,7 @@ describe('a request', () => {
     [{ model: 'm', thinkingMode: 'enabled' }, /`thinkingMode` must be one of/],
     [{ model: 'm', thinkingBudget: 'many' }, /`thinkingBudget` must be a number of tokens/],
     [{ model: 'm', thinkingBudget: 0 }, /`thinkingBudget` must be a number of tokens/],
+    [{ model: 'claude-sonnet-4-5', thinkingBudget: 1023 }, /`thinkingBudget`.* at least 1024.*`thinkingMode: 'off'`/],
     [{ model: 'claude-sonnet-4-5', thinkingEffort: 'extreme' }, /no.*`thinkingEffort` "extreme".*It takes minimal, low/],
     [{ model: 'claude-opus-4-7', thinkingBudget: 2000 }, /takes no `thinkingBudget`.*`thinkingEffort`/],
   ])('refuses options %j', (options, message) => {
@@ -119,6 +120,10 @@ describe('the limit of a reply', () => {
     ['claude-3-5-haiku-20241022', 8192],
     ['claude-3-opus-20240229', 4096],
     ['claude-2.1', 4096],
+    ['anthropic.claude-v2:1', 4096],
+    ['claude-instant-1.2', 4096],
+    ['anthropic.claude-instant-v1', 4096],
+    ['claude-instant', 4096],
     ['us.anthropic.claude-opus-4-1-20250805-v1:0', 32_000],
     ['anthropic/claude-3.5-sonnet', 8192],
     ['anthropic/claude-4.6-opus', 128_000],
@@ -175,6 +180,32 @@ describe('tools', () => {
 
   it('stream their arguments unchecked when told so', async () => {
     expect((await send([userMessage('x')], { tools: [tool('f')] }, { eagerInput: true })).body['tools']).toMatchObject([{ eager_input_streaming: true }]);
+  });
+
+  it.each(['claude-opus-5-5', 'claude-sonnet-5-5', 'anthropic/claude-fable-5.1', 'claude-mythos-5-2', 'claude-opus-6'])(
+    'cannot be forced upon %s, which refuses that: an error says so, and nothing is sent',
+    async (model) => {
+      const fake = fakeServer(OK);
+      const llm = messagesOn(fake, { model });
+      for (const toolChoice of ['required', { name: 'f' }] as const) {
+        const error = await errorOf(llm.chat(request(undefined, { tools: [tool('f')], toolChoice })));
+
+        expect(error).toMatchObject({ kind: 'invalid_request', code: 'forced_tool_choice', retryable: false });
+        expect(error.message).toMatch(/`toolChoice` "(?:required|f)".*'auto'.*`responseSchema`/);
+      }
+      expect(fake.sent).toHaveLength(0);
+
+      for (const toolChoice of ['auto', 'none'] as const) await llm.chat(request(undefined, { tools: [tool('f')], toolChoice }));
+      await llm.chat(request(undefined, { toolChoice: 'required' }));
+      await messagesOn(fake, { model, body: { tool_choice: { type: 'any' } } }).chat(request(undefined, { tools: [tool('f')], toolChoice: 'required' }));
+      expect(fake.sent.map(({ body }) => body['tool_choice'])).toStrictEqual([undefined, { type: 'none' }, undefined, { type: 'any' }]);
+    },
+  );
+
+  it.each(['claude-opus-5', 'claude-sonnet-5', 'claude-haiku-5-5', 'claude-fable-5', 'claude-opus-latest', 'kimi-k2'])('can be forced upon %s', async (model) => {
+    const { body } = await send([userMessage('x')], { tools: [tool('f')], toolChoice: 'required' }, { model });
+
+    expect(body['tool_choice']).toStrictEqual({ type: 'any' });
   });
 
   it('GN12: are those of the request, nothing else', async () => {

@@ -44,7 +44,7 @@ function histories(providerRuns: Parameters<typeof conversations>[0]['providerRu
     provider: SOURCE.provider,
     modelId: MODEL,
     thinkingData: [{ model: MODEL }],
-    textData: [{ model: MODEL, extra: { citations: [{ type: 'char_location', cited_text: 'c', document_index: 0, document_title: null, start_char_index: 0, end_char_index: 1 }] } }],
+    textData: [{ model: MODEL, extra: { citations: [{ type: 'char_location', cited_text: 'c', document_index: 0, document_title: null, start_char_index: 0, end_char_index: 1, file_id: null }] } }],
     callData: [{ model: MODEL, extra: { caller: { type: 'direct' } } }],
     ...(providerRuns !== undefined && { providerRuns }),
   };

@@ -13,6 +13,9 @@ import { createRequestWriter } from './request.ts';
  * with a reply gets a short user's turn before it, since the protocol wants one; one that ends with a reply is sent so,
  * for the model to go on with it, which newer models refuse unless it was paused.
  *
+ * A call cannot be forced upon some models, Claude Opus and Sonnet since 5.5, Fable and Mythos since 5.1: a `toolChoice` that
+ * does is an error of kind `invalid_request`, code `forced_tool_choice`.
+ *
  * @throws TypeError for options that are missing or wrong.
  * @example
  * ```ts

@@ -3,6 +3,7 @@
  *
  * - At most four in a request, those of the host included: on the newest user turn, the system prompt, the last tool and
  *   the user turn before, in this order of importance.
+ * - Tools that are loaded when they are needed stand in no prompt, and take no mark.
  * - In the order of the prompt (tools, system, messages) none that lasts long may follow one that lasts short: ours give
  *   way to the host's.
  */
@@ -50,13 +51,18 @@ export function planCacheMarks({ promptCache, serverTools, body }: CacheOptions)
   }
 
   const hasOwnTurns = Object.hasOwn(body, 'messages');
-  const hasMarkedTool = lifetimes(serverTools.slice(-1)).length > 0;
+  const hasMarkedTool = lifetimes(serverTools.filter(takesMark).slice(-1)).length > 0;
   const beforeTurns = [...ownTools, ...ownSystem];
   // What the server marks itself is the end of the newest turn.
   const newest = mark(!hasOwnTurns && !isJsonObject(body['cache_control'] ?? null), beforeTurns, ownMessages);
   const system = mark(!Object.hasOwn(body, 'system'), ownTools, ownMessages);
   const tools = mark(!Object.hasOwn(body, 'tools') && !hasMarkedTool, ownTools, [...ownSystem, ...ownMessages]);
   return { tools, system, turns: [newest, mark(!hasOwnTurns, beforeTurns, ownMessages)] };
+}
+
+/** Whether a tool may have a mark: the server refuses one on a tool, or a set of tools, that is loaded later. */
+export function takesMark({ defer_loading: isDeferred, default_config: defaults }: JsonObject): boolean {
+  return isDeferred !== true && !(isJsonObject(defaults) && defaults['defer_loading'] === true);
 }
 
 /** A block's JSON with a mark. */

@@ -27,8 +27,18 @@ export interface ThinkingAbilities {
   readonly refusesTemperature: boolean;
 }
 
-/** `claude-opus-4-6`, `anthropic.claude-3-5-sonnet-20240620-v1:0`, `claude-sonnet-4@20250514`, `anthropic/claude-4.6-opus`. */
-const VERSIONED = /claude-(?:([a-z]+)-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)(?:-([a-z]+))?/i;
+/** `claude-opus-4-6`, `anthropic.claude-3-5-sonnet-20240620-v1:0`, `claude-sonnet-4@20250514`, `anthropic/claude-4.6-opus`, `claude-v2:1`. */
+const VERSIONED = /claude-(?:([a-z]+)-)?v?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)(?:-([a-z]+))?/i;
+/** A family without later versions, by its last one. */
+const ENDED_FAMILIES: ReadonlyMap<string, number> = new Map([['instant', 102]]);
+
+/** The versions since which calls cannot be forced. */
+const UNFORCED_SINCE: ReadonlyMap<string, number> = new Map([
+  ['opus', 505],
+  ['sonnet', 505],
+  ['fable', 501],
+  ['mythos', 501],
+]);
 
 /** By the first version that has it, newest first. */
 const OUTPUT_TOKENS: readonly (readonly [version: number, tokens: number])[] = [
@@ -45,9 +55,9 @@ const UNKNOWN_OUTPUT_TOKENS = 128_000;
 export function parseClaude(model: string): ClaudeModel | undefined {
   if (!/claude/i.test(model)) return undefined;
   const [, before, major, minor, after] = VERSIONED.exec(model) ?? [];
-  const version = major === undefined ? Infinity : Number(major) * 100 + Number(minor ?? 0);
-  const family = before ?? after ?? /claude-([a-z]+)/i.exec(model)?.[1] ?? '';
-  return { family: family.toLowerCase(), version };
+  const family = (before ?? after ?? /claude-([a-z]+)/i.exec(model)?.[1] ?? '').toLowerCase();
+  const version = major === undefined ? (ENDED_FAMILIES.get(family) ?? Infinity) : Number(major) * 100 + Number(minor ?? 0);
+  return { family, version };
 }
 
 /** Most tokens that a model writes in one reply; 128,000 where it is not known. */
@@ -71,6 +81,17 @@ export function thinkingAbilities(claude: ClaudeModel | undefined): ThinkingAbil
     interleavesByHeader: version >= 400 && version < 407,
     refusesTemperature: version >= 407,
   };
+}
+
+/** Whether a call can be forced upon a model. */
+export function takesForcedCalls(claude: ClaudeModel | undefined): boolean {
+  const since = claude === undefined ? undefined : UNFORCED_SINCE.get(claude.family);
+  return since === undefined || !isFrom(claude, since);
+}
+
+/** Whether a model is known to be of a version, or a later one. */
+function isFrom(claude: ClaudeModel | undefined, version: number): boolean {
+  return claude !== undefined && Number.isFinite(claude.version) && claude.version >= version;
 }
 
 function turnedOff({ family, version }: ClaudeModel): ThinkingAbilities['off'] {

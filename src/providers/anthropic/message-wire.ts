@@ -1,8 +1,10 @@
 /**
  * Message wire: one message of a history as this protocol's blocks.
  *
- * Text is cleaned, blank text left out, and nothing is repaired: calls and results are paired by whoever built the
- * history. Blocks that came from this provider go back as they came.
+ * - Text is cleaned, blank text left out, and nothing is repaired: calls and results are paired by whoever built the
+ *   history. Blocks that came from this provider go back as they came, but for what is only in answers.
+ * - No reply ends with thinking, or with white space: the end of a request may not, and what was sent once is sent so
+ *   again.
  */
 import type { JsonObject, JsonValue } from '../../core/json.ts';
 import type { AssistantMessage, AssistantPart, MediaPart, TextPart, ToolMessage, UserMessage } from '../../core/message.ts';
@@ -68,7 +70,7 @@ export function writeAssistant(message: AssistantMessage, wireIds: readonly stri
     if (block !== undefined) blocks.push(block);
   }
   // A reply that was cut off is never gone on with: what it had begun on the server stays without an end.
-  const whole = message.status === 'interrupted' ? withoutOpenCalls(blocks) : blocks;
+  const whole = withLegalEnd(message.status === 'interrupted' ? withoutOpenCalls(blocks) : blocks);
   return whole.length === 0 ? undefined : { role: 'assistant', blocks: whole };
 
   function toReplyBlock(part: Exclude<AssistantPart, { type: 'tool_call' }>): ReplyBlock | undefined {
@@ -100,8 +102,41 @@ export function writeAssistant(message: AssistantMessage, wireIds: readonly stri
   /** The fields of a block that are its provider's own: citations, who called. */
   function extraOf(part: TextPart | Extract<AssistantPart, { type: 'tool_call' }>): JsonObject {
     const extra = ownData(part, message.source, target)?.['extra'];
-    return isJsonObject(extra) ? extra : {};
+    return isJsonObject(extra) ? withSentCitations(extra) : {};
   }
+}
+
+/** Citations as requests have them: the file that one is from is only in answers. */
+function withSentCitations(extra: JsonObject): JsonObject {
+  const { citations } = extra;
+  if (!Array.isArray(citations)) return extra;
+  const sent = (citations as readonly JsonValue[]).map((citation) => {
+    if (!isJsonObject(citation)) return citation;
+    const { file_id: _file, ...rest } = citation;
+    return rest;
+  });
+  return { ...extra, citations: sent };
+}
+
+/** Blocks that may be the end of a request: without thinking, and without white space behind the last text. */
+export function withLegalEnd(blocks: readonly ReplyBlock[]): readonly ReplyBlock[] {
+  const kept = withoutThinkingEnd(blocks);
+  const last = kept.at(-1);
+  return last?.kind === 'text' ? [...kept.slice(0, -1), { ...last, json: trimmedText(last.json) }] : kept;
+}
+
+/** Blocks without the thinking that nothing follows. */
+export function withoutThinkingEnd(blocks: readonly ReplyBlock[]): readonly ReplyBlock[] {
+  const end = blocks.findLastIndex(({ kind }) => kind !== 'thinking') + 1;
+  return end === blocks.length ? blocks : blocks.slice(0, end);
+}
+
+/** JSON of a text block without white space at the end of its text, which stands last. */
+function trimmedText(json: string): string {
+  if (!/(?:\s|\\[nrt])"\}$/.test(json.slice(-4))) return json;
+  // It was written here.
+  const block = JSON.parse(json) as JsonValue;
+  return isJsonObject(block) && typeof block['text'] === 'string' ? JSON.stringify({ ...block, text: block['text'].trimEnd() }) : json;
 }
 
 /** Blocks without the calls of the provider's tools that gave nothing among them. */

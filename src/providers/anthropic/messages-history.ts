@@ -4,19 +4,16 @@
  * The sides alternate, a user first. The last reply is held back until a user's turn follows, since how a turn may end
  * depends on what comes after it:
  *
- * - No turn of the model's ends with thinking.
+ * - No turn of the model's ends with thinking, and no request with white space.
  * - A call of a tool that the provider runs may lack its result while the reply is gone on with: at the end of the
  *   request, or beside calls whose results the host brings. Before any other user's turn it is left out, and a result
  *   without its call always is.
- * - At the end of the request text does not end with white space.
  */
-import type { JsonValue } from '../../core/json.ts';
 import type { HistoryFormat, HistorySink } from '../shared/history-writer.ts';
-import { isJsonObject } from '../shared/own-data.ts';
 import { createTurnList, type TurnEnd, type WrittenBlocks } from '../shared/turn-list.ts';
 import { COMMON_IDS, type IdRules } from '../shared/wire-ids.ts';
 import { type CacheMarks, markBlock } from './cache-marks.ts';
-import { type ReplyBlock, type WireTarget, withoutOpenCalls, writeAssistant, writeTool, type WrittenMessage, writeUser } from './message-wire.ts';
+import { type ReplyBlock, type WireTarget, withLegalEnd, withoutOpenCalls, withoutThinkingEnd, writeAssistant, writeTool, type WrittenMessage, writeUser } from './message-wire.ts';
 
 /** The `messages` of one request. */
 export interface RenderedMessages {
@@ -83,7 +80,7 @@ function createSink(): MessagesHistory {
     render(tail, marks) {
       const isLast = tail.length === 0;
       const blocks = withoutStrayResults(open, serverIds);
-      const reply = isLast ? lastBlocks(blocks) : closedReply(blocks);
+      const reply = isLast ? withLegalEnd(blocks) : closedReply(blocks);
       const users = tail.filter((written) => written.role === 'user');
       const json = turns.render([...(reply.length === 0 ? [] : [toTurn(reply)]), ...users], (turn) => mark(turn, marks));
       return { json, hasBareReply: isBare(reply.length === 0 ? lastReply : reply, isLast && reply.length > 0) };
@@ -104,29 +101,11 @@ function closedReply(blocks: readonly ReplyBlock[]): readonly ReplyBlock[] {
   return withoutThinkingEnd(hasCalls(blocks) ? blocks : withoutOpenCalls(blocks));
 }
 
-/** A reply that is the end of the request. */
-function lastBlocks(blocks: readonly ReplyBlock[]): readonly ReplyBlock[] {
-  const kept = withoutThinkingEnd(blocks);
-  const last = kept.at(-1);
-  return last?.kind === 'text' ? [...kept.slice(0, -1), { ...last, json: trimmedText(last.json) }] : kept;
-}
-
 /** @param known - Of the calls in earlier turns: what they gave may come later. */
 function withoutStrayResults(blocks: readonly ReplyBlock[], known: ReadonlySet<string | undefined>): readonly ReplyBlock[] {
   if (!blocks.some(({ kind }) => kind === 'server_result')) return blocks;
   const here = new Set(blocks.map(({ kind, serverId }) => (kind === 'server_call' ? serverId : undefined)));
   return blocks.filter(({ kind, serverId }) => kind !== 'server_result' || here.has(serverId) || known.has(serverId));
-}
-
-function withoutThinkingEnd(blocks: readonly ReplyBlock[]): readonly ReplyBlock[] {
-  const end = blocks.findLastIndex(({ kind }) => kind !== 'thinking') + 1;
-  return end === blocks.length ? blocks : blocks.slice(0, end);
-}
-
-function trimmedText(json: string): string {
-  // It was written here.
-  const block = JSON.parse(json) as JsonValue;
-  return isJsonObject(block) && typeof block['text'] === 'string' ? JSON.stringify({ ...block, text: block['text'].trimEnd() }) : json;
 }
 
 function isBare(reply: readonly ReplyBlock[], isLast: boolean): boolean {

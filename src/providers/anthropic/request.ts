@@ -11,7 +11,7 @@ import { assertMessages } from '../shared/assert-messages.ts';
 import { createHistoryWriter } from '../shared/history-writer.ts';
 import { cleanText, isBlank } from '../shared/wire-text.ts';
 import { markBlock, planCacheMarks } from './cache-marks.ts';
-import { type MessageTools, toWireChoice, writeTools } from './message-tools.ts';
+import { assertChoice, type MessageTools, toWireChoice, writeTools } from './message-tools.ts';
 import type { WireTarget } from './message-wire.ts';
 import { messagesHistory, type RenderedMessages } from './messages-history.ts';
 import type { AnthropicConfig } from './options.ts';
@@ -30,7 +30,8 @@ export interface RequestWriter {
   /**
    * Writes a request; costs what is new in it.
    *
-   * @throws {@link index.LLMError | LLMError} for a history that says nothing, and a response schema that cannot be sent.
+   * @throws {@link index.LLMError | LLMError} for a history that says nothing, a call forced upon a model that refuses it, and
+   * a response schema that cannot be sent.
    */
   write(request: LLMRequest): RequestText;
 }
@@ -61,6 +62,7 @@ export function createRequestWriter(config: AnthropicConfig, target: WireTarget)
   function tailFields(request: LLMRequest, { hasBareReply }: RenderedMessages, { json, names }: MessageTools): JsonObject {
     const { toolChoice = 'auto', responseSchema } = request;
     const hasTools = json !== '';
+    if (hasTools && !config.takesForcedCalls && !Object.hasOwn(body, 'tool_choice')) assertChoice(toolChoice, config.model);
     const maxTokens = Math.max(1, Math.min(request.maxOutputTokens ?? options.maxOutputTokens ?? Infinity, config.outputCeiling));
     const fields = thinking.fieldsFor({ maxTokens, toolChoice: hasTools ? toolChoice : 'auto', hasBareReply });
     return ownFields({

@@ -20,8 +20,8 @@ export interface ThinkingOptions {
    */
   readonly thinkingEffort?: 'low' | 'medium' | 'high' | 'xhigh' | 'max' | (string & {}) | undefined;
   /**
-   * Most tokens of thinking in a reply, for models that take such a number: all up to Claude 4.6. Where it would leave no
-   * room for the answer it is half of what the reply may have, or nothing below 1,024.
+   * Most tokens of thinking in a reply, for models that take such a number: all up to Claude 4.6, which take no less than
+   * 1,024. Where it would leave no room for the answer it is half of what the reply may have, or nothing below 1,024.
    *
    * @defaultValue what `thinkingEffort` says
    */
@@ -115,7 +115,7 @@ function requestFields(options: ThinkingOptions, abilities: ThinkingAbilities, i
       return ({ toolChoice }) => (isForced(toolChoice) ? instead : on);
     }
     case 'budget': {
-      const wanted = budgetOf(options, abilities);
+      const wanted = budgetOf(options, abilities, isClaude);
       // An effort beside a budget is meant as one; without a budget it has become one.
       const ownEffort = options.thinkingBudget === undefined ? undefined : effort;
       return ({ maxTokens, toolChoice, hasBareReply }) => {
@@ -140,7 +140,7 @@ function offFields({ off }: ThinkingAbilities, effort: string | undefined): Thin
   }
 }
 
-function budgetOf({ thinkingBudget, thinkingEffort, thinkingMode }: ThinkingOptions, { takesBudget }: ThinkingAbilities): number {
+function budgetOf({ thinkingBudget, thinkingEffort, thinkingMode }: ThinkingOptions, { takesBudget }: ThinkingAbilities, isClaude: boolean): number {
   if (!takesBudget && thinkingMode !== 'budget') {
     throw new TypeError(
       'anthropic: this model decides itself how much it thinks, and takes no `thinkingBudget`: give a `thinkingEffort` such as `high`, or `thinkingMode: \'budget\'` to send it all the same.',
@@ -151,7 +151,10 @@ function budgetOf({ thinkingBudget, thinkingEffort, thinkingMode }: ThinkingOpti
     const known = [...BUDGETS.keys()].join(', ');
     throw new TypeError(`anthropic: this model takes a budget, and there is none for \`thinkingEffort\` "${String(thinkingEffort)}". It takes ${known}; or give a \`thinkingBudget\` in tokens.`);
   }
-  if (!Number.isSafeInteger(budget) || budget < 1) throw new TypeError('anthropic: `thinkingBudget` must be a number of tokens, such as 8192.');
+  const least = isClaude ? MIN_BUDGET : 1;
+  if (!Number.isSafeInteger(budget) || budget < least) {
+    throw new TypeError(`anthropic: \`thinkingBudget\` must be a number of tokens, such as 8192, and at least ${least}. For no thinking give \`thinkingMode: 'off'\`.`);
+  }
   return budget;
 }
 
