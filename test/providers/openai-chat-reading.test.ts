@@ -109,6 +109,26 @@ describe('the end of a reply', () => {
     });
   });
 
+  it.each([{}, { message: '', code: null }, { message: null, details: {} }, '', null, false])('takes no error for one that says nothing: %j', async (error) => {
+    const chunk = delta({ content: 'hi' }) as object;
+    const { response } = await readBody(events([{ ...chunk, error }, finish('stop')]));
+    const plain = await readBody(JSON.stringify({ choices: [{ message: { content: 'hi' }, finish_reason: 'stop' }], error }));
+
+    for (const { content } of [response, plain.response]) expect(content).toStrictEqual([{ type: 'text', text: 'hi' }]);
+  });
+
+  it.each([
+    [{ error: true, message: 'quota exceeded' }, { kind: 'server' }],
+    [{ code: 429, message: 'slow down' }, { kind: 'rate_limit', code: '429' }],
+    [{ code: '401', message: 'bad key', success: false }, { kind: 'auth' }],
+    [{ success: false, message: 'out of order' }, { kind: 'server' }],
+  ])('takes a message beside a failure for an error: %j', async (body, expected) => {
+    const error = { ...expected, message: expect.stringContaining(body.message) as string };
+
+    expect(await errorOfBody(events([delta({ content: 'par' }), body]))).toMatchObject({ ...error, partial: [{ text: 'par' }] });
+    expect(await errorOfBody(JSON.stringify(body))).toMatchObject(error);
+  });
+
   it('BR-035: gives a refusal as text, and says that it is one', async () => {
     const { response, deltas } = await readBody(events([delta({ refusal: 'I can' }), delta({ refusal: 'not.' }), finish('stop')]));
 
@@ -116,7 +136,7 @@ describe('the end of a reply', () => {
     expect(deltas).toHaveLength(2);
   });
 
-  it.each(['error', 'insufficient_system_resource', 'network_error'])('takes finish reason %s as a failure', async (word) => {
+  it.each(['error', 'ERROR', 'insufficient_system_resource', 'network_error'])('takes finish reason %s as a failure', async (word) => {
     expect(await errorOfBody(events([delta({ content: 'par' }), finish(word)]))).toMatchObject({ code: word, retryable: true, partial: [{ text: 'par' }] });
   });
 
@@ -178,6 +198,29 @@ describe('thinking', () => {
       { type: 'thinking', text: 'a', ...marks, providerData: { model: 'test-model', ...providerData } },
       { type: 'text', text: 'x' },
     ]);
+  });
+
+  const first = { type: 'reasoning.text', text: 'a', signature: 'S0' };
+  const second = { type: 'reasoning.text', text: 'b', signature: 'S1' };
+  it.each([
+    ['with signatures', [[first], [second]], [first, second]],
+    [
+      'in pieces, under one index',
+      [{ text: 'a' }, { signature: 'S0' }, { signature: 'S0', format: 'x' }, { text: 'b' }, { signature: 'S1' }].map((piece) => [{ type: 'reasoning.text', index: 0, ...piece }]),
+      [{ ...first, index: 0, format: 'x' }, { ...second, index: 0 }],
+    ],
+    ['with ids', ['r1', 'r2'].map((id) => [{ type: 'reasoning.summary', summary: id, id }]), ['r1', 'r2'].map((id) => ({ type: 'reasoning.summary', summary: id, id }))],
+  ])('GN1, BR-154: keeps blocks apart that come %s', async (_name, lists, details) => {
+    const { response } = await readBody(events([...lists.map((list) => delta({ reasoning_details: list })), delta({ content: 'x' }), finish('stop')]));
+
+    expect(response.content[0]).toMatchObject({ providerData: { details } });
+  });
+
+  it('GN1, BR-154: keeps the blocks of a plain answer apart', async () => {
+    const details = ['a', 'b'].map((text) => ({ type: 'reasoning.text', text }));
+    const { response } = await readBody(JSON.stringify({ choices: [{ message: { content: 'x', reasoning_details: details }, finish_reason: 'stop' }] }));
+
+    expect(response.content[0]).toMatchObject({ text: 'ab', providerData: { details } });
   });
 
   it('BR-073 D: keeps encrypted details', async () => {
@@ -243,6 +286,8 @@ describe('usage', () => {
     ['KM4: cached tokens at the top', { prompt_tokens: 10, completion_tokens: 1, cached_tokens: 4 }, [6, 4, 0, 1, 0]],
     ['DeepSeek cache hits', { prompt_tokens: 10, completion_tokens: 1, prompt_cache_hit_tokens: 4 }, [6, 4, 0, 1, 0]],
     ['cache writes', { prompt_tokens: 10, completion_tokens: 1, prompt_tokens_details: { cached_tokens: 2, cache_write_tokens: 3 } }, [5, 2, 3, 1, 0]],
+    ['cache writes beside the prompt', { prompt_tokens: 5, completion_tokens: 2, total_tokens: 17, cache_creation_input_tokens: 10 }, [5, 0, 10, 2, 0]],
+    ['counts that are not whole', { prompt_tokens: 5.4, completion_tokens: 2.5 }, [5, 0, 0, 3, 0]],
     ['null and odd values', { prompt_tokens: null, completion_tokens: 'x', prompt_tokens_details: null, total_tokens: -1 }, [0, 0, 0, 0, 0]],
     ['more cached than there was', { prompt_tokens: 3, completion_tokens: 1, prompt_tokens_details: { cached_tokens: 9 } }, [0, 3, 0, 1, 0]],
   ])('reads %s', async (_name, usage, [inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens, thinkingTokens]) => {
@@ -271,6 +316,24 @@ describe('usage', () => {
     const { response } = await readBody(events([...chunks, finish('stop')]));
 
     expect(response.usage).toMatchObject({ inputTokens: 50, outputTokens: 3 });
+  });
+
+  it.each([
+    ['nothing', {}],
+    ['null', { prompt_tokens: null, completion_tokens: null }],
+    ['zeros', { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }],
+  ])('keeps what was counted when a usage of %s follows, or hides another', async (_name, empty) => {
+    const usage = { prompt_tokens: 4, completion_tokens: 2 };
+    const followed = await readBody(events([delta({ content: 'x' }), { ...(finish('stop') as object), usage }, { choices: [], usage: empty }]));
+    const hiding = await readBody(events([delta({ content: 'x' }), finish('stop'), { choices: [], usage: empty, x_groq: { usage } }]));
+
+    for (const { response } of [followed, hiding]) expect(response.usage).toMatchObject({ inputTokens: 4, outputTokens: 2 });
+  });
+
+  it('keeps what an answer that is an error tells of tokens', async () => {
+    const error = await errorOfBody(JSON.stringify({ error: { message: 'boom' }, usage: { prompt_tokens: 9, completion_tokens: 1 } }));
+
+    expect(error).toMatchObject({ kind: 'server', usage: { inputTokens: 9, outputTokens: 1 } });
   });
 
   it('KM4: reads usage from the choice and from x_groq', async () => {

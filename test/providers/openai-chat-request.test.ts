@@ -372,6 +372,18 @@ describe('thinking and signatures', () => {
     expect(sent).toStrictEqual({ content: null, ...expected });
   });
 
+  it('OC3: sends thinking text back beside the details of another part', async () => {
+    const details = [{ type: 'reasoning.text', text: 'deep', signature: 'S', index: 0 }];
+    const parts: AssistantPart[] = [
+      { type: 'thinking', text: 'plain', providerData: { model: 'test-model', field: 'reasoning' } },
+      { type: 'text', text: 'x' },
+      { type: 'thinking', text: 'deep', providerData: { model: 'test-model', field: 'reasoning', details } },
+    ];
+    const { body } = await send([userMessage('a'), assistantMessage(parts, { source: SOURCE }), userMessage('b')]);
+
+    expect(body.messages[1]).toStrictEqual({ role: 'assistant', content: 'x', reasoning: 'plain', reasoning_details: details });
+  });
+
   it('BR-037: sends what Gemini attached to a call back with it, and not to others', async () => {
     const extra = { google: { thought_signature: 'SIG==' } };
     const chunks = [callDelta({ index: 0, id: 'c1', function: { name: 'f', arguments: '' }, extra_content: extra })];

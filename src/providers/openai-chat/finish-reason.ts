@@ -56,5 +56,5 @@ export function toStopReason({ finishReason, hasCalls, isRefused }: FinishedRepl
 
 /** The kind of failure that a finish reason stands for; undefined for a reply that ended. */
 export function failureOf(finishReason: string | undefined): LLMErrorKind | undefined {
-  return finishReason === undefined ? undefined : FAILURES.get(finishReason);
+  return finishReason === undefined ? undefined : FAILURES.get(finishReason.toLowerCase());
 }

@@ -67,10 +67,7 @@ export function createReplyReader({ provider, model, toolName, onDelta, toError 
   });
 
   function readEvent(chunk: unknown): void {
-    if (isErrorBody(chunk)) {
-      keepUsage(chunk);
-      throw toError(chunk);
-    }
+    throwError(chunk);
     if (!isRecord(chunk)) return;
     const choice = readHead(chunk);
     if (choice === undefined) return;
@@ -81,7 +78,7 @@ export function createReplyReader({ provider, model, toolName, onDelta, toError 
   }
 
   function readBody(body: unknown): boolean {
-    if (isErrorBody(body)) throw toError(body);
+    throwError(body);
     if (!isRecord(body) || !Array.isArray(body['choices'])) return false;
     const choice = readHead(body);
     if (choice !== undefined && isRecord(choice['message'])) readMessage(choice['message'], true);
@@ -109,7 +106,7 @@ export function createReplyReader({ provider, model, toolName, onDelta, toError 
   }
 
   function readMessage(message: Record<string, unknown>, isWhole: boolean): void {
-    readThinking(message);
+    readThinking(message, isWhole);
     readServerResults(message);
     const { content, refusal, tool_calls: toolCalls, function_call: call, images } = message;
     if (typeof content === 'string') addText(content);
@@ -121,14 +118,14 @@ export function createReplyReader({ provider, model, toolName, onDelta, toError 
     readExtra(message);
   }
 
-  function readThinking(message: Record<string, unknown>): void {
+  function readThinking(message: Record<string, unknown>, isWhole: boolean): void {
     const field = findThinkingField(message);
     if (field !== undefined) addThinking(message[field] as string, field);
     const details = message['reasoning_details'];
     if (!Array.isArray(details) || details.length === 0) return;
     const text = field === undefined ? readDetailsText(details) : '';
     if (text !== '') addThinking(text, undefined);
-    if (addDetails(thinkingForData(), details)) progress += 1;
+    if (addDetails(thinkingForData(), details, isWhole)) progress += 1;
   }
 
   function readParts(parts: readonly unknown[]): void {
@@ -204,8 +201,11 @@ export function createReplyReader({ provider, model, toolName, onDelta, toError 
     return latestThinking;
   }
 
-  function keepUsage(chunk: unknown): void {
-    if (isRecord(chunk)) rawUsage = findUsage(chunk, undefined) ?? rawUsage;
+  /** Throws the error that an answer reports, if it does; what it tells of tokens counts all the same. */
+  function throwError(answer: unknown): void {
+    if (!isErrorBody(answer)) return;
+    if (isRecord(answer)) rawUsage = findUsage(answer, undefined) ?? rawUsage;
+    throw toError(answer);
   }
 
   function finish(sawEnd: boolean): LLMResponse {

@@ -60,25 +60,30 @@ export function readDetailsText(details: readonly unknown[]): string {
 }
 
 /**
- * Adds streamed `reasoning_details` to those before: pieces of one block are joined, signatures kept.
+ * Adds `reasoning_details` to those before: pieces of one block are joined, signatures kept.
  *
+ * @param areWhole - Whether each is a block: those of a message that was not streamed.
  * @returns Whether they held anything.
  */
-export function addDetails(thinking: PartialThinking, details: readonly unknown[]): boolean {
+export function addDetails(thinking: PartialThinking, details: readonly unknown[], areWhole: boolean): boolean {
   let held = false;
   for (const detail of details) {
     if (!isRecord(detail)) continue;
     held ||= CONTENT_KEYS.some((key) => isText(detail[key]));
     const last = thinking.details.at(-1);
-    if (last !== undefined && isSameBlock(last, detail)) mergeDetail(last, detail);
+    if (!areWhole && last !== undefined && isSameBlock(last, detail)) mergeDetail(last, detail);
     // It came out of JSON.
     else thinking.details.push({ ...(detail as JsonObject) });
   }
   return held;
 }
 
+/** Not every server numbers its blocks as it should: a signature ends one, and ids tell them apart. */
 function isSameBlock(last: Record<string, JsonValue>, next: Record<string, unknown>): boolean {
-  return last['type'] === next['type'] && last['index'] === next['index'] && next['type'] !== 'reasoning.encrypted';
+  if (last['type'] !== next['type'] || last['index'] !== next['index'] || next['type'] === 'reasoning.encrypted') return false;
+  if (isText(last['id']) && isText(next['id']) && last['id'] !== next['id']) return false;
+  if (!isText(last['signature']) || last['signature'] === next['signature']) return true;
+  return !CONTENT_KEYS.some((key) => isText(next[key]));
 }
 
 function mergeDetail(last: Record<string, JsonValue>, next: Record<string, unknown>): void {
@@ -142,18 +147,17 @@ export function thinkingFields(
   for (const part of parts) {
     const data = ownData(part, source, echo);
     if (data === undefined) continue;
-    if (Array.isArray(data['details'])) details.push(...(data['details'] as readonly JsonValue[]));
     if (isJsonObject(data['extra'])) Object.assign(fields, extraFields(data['extra']));
+    const own = Array.isArray(data['details']) ? (data['details'] as readonly JsonValue[]) : [];
+    details.push(...own);
+    // They mostly hold the text as well, and its signatures.
+    if (readDetailsText(own) !== '') continue;
     const field = toField(data['field']) ?? echo.field;
     if (field === undefined || field === 'content' || part.text === '') continue;
     const before = fields[field];
     fields[field] = typeof before === 'string' ? before + part.text : part.text;
   }
-  // The details hold the same text, and its signatures.
-  if (details.length > 0) {
-    for (const field of TEXT_FIELDS) Reflect.deleteProperty(fields, field);
-    fields['reasoning_details'] = details;
-  }
+  if (details.length > 0) fields['reasoning_details'] = details;
   if (echo.thinkingHistory === 'fill' && Object.keys(fields).length === 0) {
     fields[echo.field === undefined || echo.field === 'content' ? 'reasoning_content' : echo.field] = '';
   }

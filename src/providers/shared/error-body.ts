@@ -29,15 +29,27 @@ const MAX_TEXT_LENGTH = 8192;
 const MAX_PLAIN_LENGTH = 200;
 
 /**
- * The error in a parsed answer, if it is one: true for an `error` that is not empty, and for objects that call
- * themselves an error.
+ * The error in a parsed answer, if it is one: true for an `error` that is not empty, for objects that call themselves an
+ * error, and for a message beside a code that is no success's.
  */
 export function isErrorBody(value: unknown): boolean {
   if (Array.isArray(value)) return value.length > 0 && isErrorBody(value[0]);
   if (!isRecord(value)) return false;
-  const { error } = value;
-  if (isRecord(error) || (typeof error === 'string' && error !== '')) return true;
-  return value['object'] === 'error' || value['type'] === 'error';
+  const { error, message } = value;
+  if (isRecord(error) ? Object.values(error).some(isSaid) : typeof error === 'string' && error !== '') return true;
+  if (value['object'] === 'error' || value['type'] === 'error') return true;
+  // Runs for every event.
+  return typeof message === 'string' && message !== '' && (error === true || value['success'] === false || isFailureCode(value['code']));
+}
+
+/** Whether a field of an error says anything: servers send empty ones beside a reply. */
+function isSaid(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return Boolean(value);
+  return Object.keys(value).length > 0;
+}
+
+function isFailureCode(code: unknown): boolean {
+  return Number(wordOf(code)) >= 400;
 }
 
 /** Reads the text of an error answer, JSON or not. @param redact - Takes secrets out of what is shortened. */
