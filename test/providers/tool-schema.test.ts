@@ -278,7 +278,7 @@ describe('older drafts', () => {
     ['nothing for null', { type: 'array', items: null, description: null, required: null, enum: null }, { type: 'array', items: {} }],
     ['a property that is no schema', { type: 'object', properties: { a: null, b: ['x'], c: text } }, { type: 'object', properties: { a: {}, b: {}, c: text } }],
     ['a choice of nothing', { type: 'string', anyOf: [], oneOf: [], allOf: {} }, text],
-    ['keywords without a value', { type: 'array', items: undefined, minimum: undefined, const: undefined }, { type: 'array', items: {} }],
+    ['keywords without a value', { description: 'd', items: undefined, minimum: undefined, const: undefined }, { description: 'd' }],
     ['true', true, {}],
     ['false', false, { not: {} }],
     ['booleans inside', { type: 'object', properties: { a: true }, additionalProperties: false, patternProperties: { x: false } }, { type: 'object', properties: { a: {} }, additionalProperties: false, patternProperties: { x: { not: {} } } }],
