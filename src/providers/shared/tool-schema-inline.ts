@@ -82,8 +82,7 @@ export function inlineSchema(schema: JsonSchema): InlinedSchema {
 }
 
 function withoutDropped(schema: JsonObject): JsonObject {
-  // What is written in code may have keywords that are undefined: JSON has no such thing.
-  return Object.fromEntries(Object.entries(schema).filter(([keyword, value]) => value !== undefined && !DROPPED.has(keyword)));
+  return Object.fromEntries(Object.entries(schema).filter(([keyword]) => !DROPPED.has(keyword)));
 }
 
 /** The schemas that a written schema refers to, by name; whatever is not listed is referred to by nothing. */

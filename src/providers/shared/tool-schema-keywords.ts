@@ -86,6 +86,7 @@ export function mapSubschemas(schema: JsonObject, map: (child: JsonObject | bool
   for (const [keyword, value] of Object.entries(schema)) {
     const holder = HOLDERS.get(keyword);
     const mapped = holder === undefined ? value : mapHeld(value, holder, map);
+    // Also where the host's code left a keyword undefined: JSON has no such thing.
     if (mapped !== undefined) entries.push([keyword, mapped]);
   }
   // Also `__proto__` is a property like any other: entries are defined, never assigned.
