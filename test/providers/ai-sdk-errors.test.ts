@@ -260,7 +260,7 @@ describe('GN10: an abort', () => {
   /** A model whose stream is of another make: what is read comes from a list, and then nothing ever does. */
   function foreignModel(parts: readonly unknown[], cancel: (() => unknown) | undefined): FakeModel {
     const left = [...parts];
-    const read = (): unknown => (left.length > 0 ? Promise.resolve({ done: false, value: left.shift() }) : new Promise(() => {}));
+    const read = (): Promise<unknown> => (left.length > 0 ? Promise.resolve({ done: false, value: left.shift() }) : new Promise(() => {}));
     const stream = { getReader: () => ({ read, cancel }), cancel };
     return { ...fakeModel(), doStream: () => Promise.resolve({ stream }) } as unknown as FakeModel;
   }
@@ -315,14 +315,16 @@ describe('GN10: an abort', () => {
     await new Promise((resolve) => setImmediate(resolve));
   });
 
-  it.each([['throws', () => { throw new Error('broken'); }, 'unknown'], ['gives no promise', () => ({ done: true, value: undefined }), 'network'], ['gives nothing', () => undefined, 'unknown']] as const)(
-    'of a stream whose `read` %s is a failure',
-    async (_what, read, kind) => {
-      const model = { ...fakeModel(), doStream: () => Promise.resolve({ stream: { getReader: () => ({ read }) } }) } as unknown as FakeModel;
+  it.each<[string, () => unknown, string]>([
+    ['throws', () => { throw new Error('broken'); }, 'unknown'],
+    ['gives no promise', () => ({ done: true, value: undefined }), 'network'],
+    ['gives nothing', () => undefined, 'unknown'],
+  ])('of a stream whose `read` %s is a failure', async (_what, read, kind) => {
+    const stream = { getReader: (): unknown => ({ read }) };
+    const model = { ...fakeModel(), doStream: () => Promise.resolve({ stream }) } as unknown as FakeModel;
 
-      expect(await errorOf(aiSdk(model).chat(request()))).toMatchObject({ kind });
-    },
-  );
+    expect(await errorOf(aiSdk(model).chat(request()))).toMatchObject({ kind });
+  });
 
   it('cancels a stream that comes too late', async () => {
     const controller = new AbortController();

@@ -192,6 +192,41 @@ describe('texts and thinking', () => {
     expect(deltas).toHaveLength(1);
   });
 
+  it.each<[string, () => unknown, unknown]>([
+    ['a number too large', () => 7n, {}],
+    ['a loop', () => { const loop: Record<string, unknown> = { at: 1 }; loop['self'] = loop; return loop; }, { left: { at: 1 } }],
+    ['a list with such', () => [1, 7n, { a: 7n, b: 2 }], { left: [1, null, { b: 2 }] }],
+    ['what throws when it is written', () => ({ toJSON: () => { throw new Error('no'); }, b: 2 }), { left: { b: 2 } }],
+    ['what throws when it is read', () => ({ get a(): never { throw new Error('no'); }, b: 2 }), { left: { b: 2 } }],
+    ['nothing at all', () => undefined, {}],
+  ])('GN2: keeps what stands beside %s in metadata', async (_what, make, left) => {
+    const unclean = { left: make() };
+    const metadata = { anthropic: { signature: 'S', ...unclean }, ...unclean };
+    const { response } = await read([
+      { type: 'reasoning-start', id: 'r' },
+      { type: 'reasoning-delta', id: 'r', delta: 'hm' },
+      { type: 'reasoning-end', id: 'r', providerMetadata: metadata },
+      { type: 'tool-result', toolCallId: 's', toolName: 'w', result: { found: 1, ...unclean }, providerMetadata: metadata },
+      { type: 'tool-call', toolCallId: 'a', toolName: 'f', input: '{}', providerMetadata: metadata },
+      finish(),
+    ]);
+    const clean = { anthropic: { signature: 'S', ...(left as object) }, ...(left as object) };
+
+    expect(response.content).toStrictEqual([
+      { type: 'thinking', text: 'hm', signature: 'S', providerData: { model: 'fake-model', metadata: clean } },
+      { type: 'provider', provider: 'fake.chat', data: { model: 'fake-model', block: { type: 'tool-result', toolCallId: 's', toolName: 'w', result: { found: 1, ...(left as object) }, providerMetadata: clean } } },
+      { type: 'tool_call', name: 'f', inputText: '{}', providerId: 'a', providerData: { model: 'fake-model', metadata: clean } },
+    ]);
+  });
+
+  it('GN2: keeps metadata as it was when it came', async () => {
+    const metadata = { openai: { itemId: 'msg_1' } };
+    const parts = [{ type: 'text-start', id: 't', providerMetadata: metadata }, { type: 'text-delta', id: 't', delta: 'x' }, finish()];
+    const { content } = await aiSdk(fakeModel(parts)).chat(request(undefined, { onDelta: () => void (metadata.openai.itemId = 'changed') }));
+
+    expect(content).toMatchObject([{ providerData: { metadata: { openai: { itemId: 'msg_1' } } } }]);
+  });
+
   it('BR-028: joins the metadata of start, fragments and end', async () => {
     const { response } = await read([
       { type: 'reasoning-start', id: 'r', providerMetadata: { openai: { itemId: 'rs_1', reasoningEncryptedContent: null } } },
@@ -431,6 +466,9 @@ describe('what else a model says', () => {
     await aiSdk(fakeModel([{ type: 'stream-start', warnings }, ...OK])).chat(request(undefined, { scope }));
 
     expect(notices).toStrictEqual([{ name: 'model.warnings', data: { provider: 'fake.chat', warnings } }]);
+
+    await aiSdk(fakeModel([{ type: 'stream-start', warnings: [...warnings, { type: 'other', of: 7n }] }, ...OK])).chat(request(undefined, { scope }));
+    expect(notices[1]).toStrictEqual({ name: 'model.warnings', data: { provider: 'fake.chat', warnings: [...warnings, { type: 'other' }] } });
   });
 
   it('odd and unknown parts are passed over', async () => {

@@ -479,6 +479,13 @@ describe('what a provider attached', () => {
     expect(await sentBack(own, { llm: { thinkingHistory: 'drop' } })).toMatchObject([{ type: 'text' }, { type: 'tool-call' }]);
   });
 
+  it('goes back with all that the SDK takes, whatever stands beside it', async () => {
+    expect(await sentBack([{ type: 'text', text: 'a', ...data({ openai: { itemId: 'msg_1' }, note: 'x', list: [1], none: null }) }])).toStrictEqual([
+      { type: 'text', text: 'a', providerOptions: { openai: { itemId: 'msg_1' } } },
+    ]);
+    expect(await sentBack([{ type: 'text', text: 'a', ...data({ note: 'x' }) }])).toStrictEqual([{ type: 'text', text: 'a' }]);
+  });
+
   it('keeps a blank text that is an item of its protocol', async () => {
     expect(await sentBack([{ type: 'text', text: '', ...data({ openai: { itemId: 'msg_1' } }) }])).toStrictEqual([{ type: 'text', text: '', providerOptions: { openai: { itemId: 'msg_1' } } }]);
   });

@@ -1,8 +1,8 @@
 /** AI SDK models as LLMs: one request, one reply, no retries. */
-import { toJson } from '../../core/json.ts';
 import type { LLM, LLMRequest, LLMResponse } from '../../core/llm.ts';
 import { systemRuntime } from '../../core/runtime.ts';
 import { withReply } from '../shared/partial-reply.ts';
+import { cleanJson } from './clean-json.ts';
 import { toModelError } from './errors.ts';
 import { type AiSdkModel, assertModel, type SupportedUrls } from './model.ts';
 import { startModelCall } from './model-call.ts';
@@ -58,7 +58,7 @@ export function aiSdk(model: AiSdkModel, options: AiSdkOptions = {}): LLM {
           request.onDelta?.(delta);
         },
         onWarnings(warnings) {
-          scope?.notify({ name: 'model.warnings', data: { provider, warnings: toJson(warnings) ?? null } });
+          scope?.notify({ name: 'model.warnings', data: { provider, warnings: cleanJson(warnings) ?? null } });
         },
       });
       await call.run(written.options, reply);

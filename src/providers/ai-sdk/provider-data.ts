@@ -7,36 +7,31 @@
  *   never sent.
  * - A cut reply's data names items that the server never finished: none of it goes back.
  */
-import { isRecord, type JsonObject, type JsonValue, toJson } from '../../core/json.ts';
+import { isRecord, type JsonObject, type JsonValue } from '../../core/json.ts';
 import type { AssistantMessage, MessagePart, ProviderPart } from '../../core/message.ts';
 import { parseJson } from '../shared/json-values.ts';
 import { isJsonObject, ownData, type OwnTarget } from '../shared/own-data.ts';
+import { cleanJson } from './clean-json.ts';
 import type { PromptPart } from './prompt-types.ts';
 
 /** Metadata of a part, by the SDK's name of who attached it. */
-export type Metadata = Readonly<Record<string, unknown>>;
+export type Metadata = JsonObject;
 
-/** Metadata with more of it: it comes piece by piece, and the later piece of one name wins. */
+/** Metadata with more of it, as JSON: it comes piece by piece, and the later piece of one name wins. */
 export function mergeMetadata(before: Metadata | undefined, more: unknown): Metadata | undefined {
-  if (!isRecord(more)) return before;
-  if (before === undefined) return more;
-  const merged = Object.entries(more).map(([name, value]): [string, unknown] => {
+  const json = isRecord(more) ? cleanJson(more) : undefined;
+  if (!isJsonObject(json)) return before;
+  if (before === undefined) return json;
+  const merged = Object.entries(json).map(([name, value]): [string, JsonValue] => {
     const known = Object.hasOwn(before, name) ? before[name] : undefined;
-    return [name, isRecord(known) && isRecord(value) ? { ...known, ...value } : value];
+    return [name, isJsonObject(known) && isJsonObject(value) ? { ...known, ...value } : value];
   });
   return { ...before, ...Object.fromEntries(merged) };
 }
 
 /** `providerData` for a part. @param model - The model that was asked. */
 export function toProviderData(metadata: Metadata | undefined, model: string): JsonObject {
-  const json = toMetadata(metadata);
-  return json === undefined ? { model } : { model, metadata: json };
-}
-
-/** Metadata as plain JSON; undefined if there is none. */
-function toMetadata(metadata: unknown): JsonObject | undefined {
-  const json = isRecord(metadata) ? toJson(metadata) : undefined;
-  return isJsonObject(json) && Object.keys(json).length > 0 ? json : undefined;
+  return metadata === undefined || Object.keys(metadata).length === 0 ? { model } : { model, metadata };
 }
 
 /** Where thinking shows that it is whole, by the names that providers give it. */
@@ -53,7 +48,7 @@ export function thinkingSeals(metadata: Metadata | undefined): { readonly signat
 function findText(metadata: Metadata | undefined, names: readonly string[]): string | undefined {
   for (const attached of Object.values(metadata ?? {})) {
     for (const name of names) {
-      const value = isRecord(attached) ? attached[name] : undefined;
+      const value = isJsonObject(attached) ? attached[name] : undefined;
       if (typeof value === 'string' && value !== '') return value;
     }
   }
@@ -62,7 +57,7 @@ function findText(metadata: Metadata | undefined, names: readonly string[]): str
 
 /** A block that only its provider understands, as a part of a reply; undefined if it is no JSON. */
 export function toProviderPart(block: Readonly<Record<string, unknown>>, { provider, model }: OwnTarget): ProviderPart | undefined {
-  const json = toJson(block);
+  const json = cleanJson(block);
   return json === undefined ? undefined : { type: 'provider', provider, data: { model, block: json } };
 }
 
@@ -99,10 +94,10 @@ export function ownParts({ source, status }: AssistantMessage, target: OwnTarget
   };
 }
 
-/** Metadata as the SDK takes it back: an object for each name. */
+/** Metadata as the SDK takes it back: an object for each name, and nothing else. */
 export function toOptions(metadata: JsonValue | undefined): JsonObject | undefined {
-  if (!isJsonObject(metadata) || Object.keys(metadata).length === 0) return undefined;
-  return Object.values(metadata).every(isJsonObject) ? metadata : undefined;
+  const attached = isJsonObject(metadata) ? Object.entries(metadata).filter(([, value]) => isJsonObject(value)) : [];
+  return attached.length === 0 ? undefined : Object.fromEntries(attached);
 }
 
 /** A block of a reply as a part of the prompt; undefined for one that does not go back. */
