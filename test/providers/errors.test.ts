@@ -83,6 +83,12 @@ describe('EE3: overflow', () => {
     ['Zhipu', 'Prompt exceeds max length'],
     ['Cohere', 'too many tokens: total number of tokens in the prompt cannot exceed 4081'],
     ['Fireworks', 'The prompt is too long: 40000, model maximum context length: 32767'],
+    ['LM Studio, loaded small', 'Trying to keep the first 5000 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens, which is not enough.'],
+    ['TGI with output', 'Input validation error: `inputs` tokens + `max_new_tokens` must be <= 2048. Given: 1895 `inputs` tokens and 512 `max_new_tokens`'],
+    ['Vertex AI', 'Unable to submit request because the input token count is 1048577 but model only supports up to 1048576. Reduce the input token count and try again.'],
+    ['Amazon Nova', 'Input Tokens Exceeded: Number of input tokens exceeds maximum length. Please update the input to try again.'],
+    ['Doubao', 'Total tokens of image and text exceed max message tokens. Request id: 02'],
+    ['SiliconFlow', 'length of prompt_tokens (40000) must be less than max_seq_len (32768).'],
     ['TensorRT', 'Prompt length (9000) exceeds maximum input length (8192).'],
   ];
 

@@ -74,6 +74,18 @@ describe('a request', () => {
     ['o3-mini', 'max_completion_tokens'],
     ['gpt-5', 'max_completion_tokens'],
     ['openai/gpt-5-mini', 'max_completion_tokens'],
+    ['GPT-5', 'max_completion_tokens'],
+    ['gpt-10', 'max_completion_tokens'],
+    ['ft:gpt-5-mini:org::id', 'max_completion_tokens'],
+    ['ft:o4-mini-2025-04-16:org::id', 'max_completion_tokens'],
+    ['openai.gpt-5', 'max_completion_tokens'],
+    ['azure.o3', 'max_completion_tokens'],
+    ['codex-mini-latest', 'max_completion_tokens'],
+    ['ft:gpt-4.1-mini:org::id', 'max_tokens'],
+    ['gpt-35-turbo', 'max_tokens'],
+    ['gpt-oss-120b', 'max_tokens'],
+    ['olmo3', 'max_tokens'],
+    ['o1js/llama', 'max_tokens'],
     ['deepseek-chat', 'max_tokens'],
   ])('OC5: limits %s by %s, at most 128k', async (model, field) => {
     expect((await send([userMessage('x')], { maxOutputTokens: 999_999 }, { model })).body[field]).toBe(128_000);

@@ -75,8 +75,8 @@ const RULES: OptionRules<OpenAIChatOptions> = {
   writtenFields: new Map([['messages', 'the messages of the request']]),
 };
 
-/** OpenAI's models that refuse `max_tokens`; also behind a gateway's prefix. */
-const COMPLETION_TOKENS_MODEL = /(?:^|\/)(?:o[1-9]|gpt-[5-9]|codex)/;
+/** OpenAI's models that refuse `max_tokens`; also fine-tuned (`ft:`), and behind a gateway's prefix (`openai/`, `openai.`). */
+const COMPLETION_TOKENS_MODEL = /(?:^|[/:.])(?:o[1-9](?![a-z\d])|gpt-(?:[5-9]|1\d)(?!\d)|codex)/i;
 
 /**
  * Checks options and fills in the defaults.

@@ -133,6 +133,12 @@ export const OVERFLOW: readonly RegExp[] = [
   // Google
   /input token count.{0,40}exceeds the maximum/i,
   /exceeds? the maximum (?:number of )?(?:input |prompt )?tokens?/i,
+  /input token count is \d+ but (?:the )?model only supports/i,
+  // Amazon Nova
+  /number of input tokens exceeds/i,
+  // Doubao, SiliconFlow
+  /total tokens of .{1,40} exceed max message tokens/i,
+  /length of prompt_tokens \(\d+\) must be less than max_seq_len/i,
   // xAI, TensorRT
   /maximum (?:prompt|input|model|sequence) length (?:is|of)\b.{0,60}/i,
   /(?:prompt|input) length.{0,40}exceeds? (?:the )?max(?:imum)?/i,
@@ -142,8 +148,10 @@ export const OVERFLOW: readonly RegExp[] = [
   /exceed(?:s|ed)? (?:the )?model(?:'s)? token limit/i,
   // LM Studio
   /tokens to keep from the initial prompt is greater/i,
+  /trying to keep the first \d+ tokens/i,
   // Hugging Face TGI
   /inputs` must have less than \d+ tokens/i,
+  /inputs` tokens \+ `max_new_tokens` must be <=/i,
   // Zhipu, DashScope
   /prompt exceeds max length/i,
   /range of input length should be/i,
