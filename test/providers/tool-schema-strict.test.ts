@@ -59,6 +59,7 @@ describe('isStrictSchema', () => {
     ['a reference to nothing', closed({ a: { $ref: '#/$defs/toString' } })],
     ['a reference out of the document', closed({ a: { $ref: 'https://example.com/a.json' } })],
     ['a definition that is open', { ...closed({ a: { $ref: '#/$defs/A' } }), $defs: { A: { type: 'object' } } }],
+    ['a definition that stands for itself', { ...closed({ a: { $ref: '#/$defs/A' } }), $defs: { A: { $ref: '#/$defs/A' } } }],
     ['an unknown keyword', closed({ a: { type: 'string', 'x-order': 1 } })],
     ['an unknown type', closed({ a: { type: 'text' } })],
     ['a property that is no schema', closed({ a: true })],

@@ -382,6 +382,17 @@ describe('hostile schemas', () => {
     );
   });
 
+  it.each(['allOf', 'anyOf', 'oneOf'])('looks into definitions once, however many ways lead to them (%s)', (keyword) => {
+    const levels = 60;
+    const both = (at: number): JsonSchema => ({ [keyword]: [{ $ref: `#/$defs/d${at}` }, { $ref: `#/$defs/d${at}` }] });
+    const $defs = Object.fromEntries(Array.from({ length: levels }, (_, at) => [`d${at}`, at === levels - 1 ? { type: 'object', properties: { a: { type: 'string' } } } : both(at + 1)]));
+    const cyclic = { ...$defs, [`d${levels - 1}`]: both(0) };
+
+    // 2^60 ways would outlast any time limit.
+    expect(reduced({ type: 'object', allOf: [{ $ref: '#/$defs/d0' }], $defs })).toMatchObject({ properties: { a: { type: 'string' } } });
+    expect(reduced({ type: 'object', allOf: [{ $ref: '#/$defs/d0' }], $defs: cyclic })).toMatchObject({ type: 'object' });
+  });
+
   it('keeps the references of definitions that would double with each step', () => {
     const names = Array.from({ length: 60 }, (_, index) => `d${index}`);
     const $defs = Object.fromEntries(names.map((name, index) => [name, index === 59 ? text : { type: 'object', properties: { a: { $ref: `#/$defs/d${index + 1}` }, b: { $ref: `#/$defs/d${index + 1}` } } }]));

@@ -29,20 +29,41 @@ export type FindDefinition = (reference: string) => JsonObject | undefined;
 
 const EMPTY: Shape = { properties: new Map(), required: new Set() };
 
+/** So many branches are looked into. A schema with more says nothing further: it was made to take long. */
+const MAX_BRANCHES = 10_000;
+
 /** The shape of a schema for an object. */
 export function shapeOf(schema: JsonObject, definitionOf: FindDefinition): ObjectShape {
   const opened = new Set<string>();
+  /** Of definitions that do not lead back to themselves: those are looked into once, however many point to them. */
+  const known = new Map<string, Shape>();
+  let branchCount = 0;
+  let cycleCount = 0;
+
+  /** Each definition once on a way: a second time it would say the same again, or lead back to itself. */
+  function findDefinition(reference: string): Shape {
+    const before = known.get(reference);
+    if (before !== undefined) return before;
+    if (opened.has(reference)) {
+      cycleCount += 1;
+      return EMPTY;
+    }
+    const definition = definitionOf(reference);
+    if (definition === undefined) return EMPTY;
+    const cyclesBefore = cycleCount;
+    opened.add(reference);
+    const shape = find(definition);
+    opened.delete(reference);
+    if (cycleCount === cyclesBefore) known.set(reference, shape);
+    return shape;
+  }
 
   function find(branch: JsonObject): Shape {
     const { $ref: reference, allOf } = branch;
     let shape = ownShape(branch);
-    // Each definition once: a second time it would say the same again, or lead back to itself.
-    if (typeof reference === 'string' && !opened.has(reference)) {
-      const definition = definitionOf(reference);
-      opened.add(reference);
-      if (definition !== undefined) shape = join(shape, find(definition));
-      opened.delete(reference);
-    }
+    branchCount += 1;
+    if (branchCount > MAX_BRANCHES) return shape;
+    if (typeof reference === 'string') shape = join(shape, findDefinition(reference));
     for (const one of branchesIn(allOf)) shape = join(shape, find(one));
     for (const keyword of ['anyOf', 'oneOf']) {
       const branches = branchesIn(branch[keyword]).filter(mayBeObject).map(find);

@@ -75,7 +75,10 @@ function isStrict(schema: JsonValue, document: Document): boolean {
 function isKnownReference(reference: JsonValue, definitions: JsonObject): boolean {
   if (reference === '#') return true;
   const [root, keyword = '', name = '', ...others] = typeof reference === 'string' ? reference.split('/') : [];
-  return root === '#' && DEFINITIONS.includes(keyword) && Object.hasOwn(definitions, name) && others.length === 0;
+  if (root !== '#' || !DEFINITIONS.includes(keyword) || !Object.hasOwn(definitions, name) || others.length > 0) return false;
+  // One that stands for another says nothing by itself, and the two may stand for each other.
+  const definition = definitions[name];
+  return isObject(definition) && definition['$ref'] === undefined;
 }
 
 function isStrictType(schema: JsonObject, document: Document): boolean {
