@@ -252,10 +252,33 @@ describe('EE5: media', () => {
     ['number, as vLLM says it', 'At most 4 image(s) may be provided in one prompt.', 'request_too_large'],
     ['dimensions', 'At least one of the image dimensions exceed max allowed size: 8000 pixels', 'request_too_large'],
     ['a limit that is none of media', 'A maximum of 4 blocks with cache_control may be provided.', 'invalid_request'],
-    ['support', 'This model does not support image input', 'invalid_request'],
     ['something else', 'Invalid value for temperature', 'invalid_request'],
   ])('takes complaints about %s for something else', (_about, message, kind) => {
     expect(classify(400, said(message)).kind).toBe(kind);
+  });
+});
+
+describe('media that a model does not take at all', () => {
+  it.each([
+    [400, 'Invalid content type. image_url is only supported by certain models.'],
+    [400, 'Image input modality is not enabled for models/gemma-3-1b-it'],
+    [400, 'Failed to deserialize the JSON body: messages[0]: unknown variant `image_url`, expected `text`'],
+    [404, 'No endpoints found that support image input'],
+    [500, 'image input is not supported - hint: if this is unexpected, you may need to provide the mmproj'],
+    [400, 'This model does not support image input'],
+    [400, 'gpt-x is not a multimodal model'],
+    [400, 'At most 0 image(s) may be provided in one prompt.'],
+  ])('EE5, BR-002: %d %s is a matter for the recovery that takes media out', (status, message) => {
+    expect(classify(status, said(message))).toMatchObject({ kind: 'media_rejected', retryable: false });
+  });
+
+  it.each([
+    [404, 'The model `image-x` does not exist', 'not_found'],
+    [400, 'tools are not supported', 'invalid_request'],
+    [500, 'image service crashed', 'server'],
+    [401, 'This key does not support image input', 'auth'],
+  ])('is not seen in %d %s', (status, message, kind) => {
+    expect(classify(status, said(message)).kind).toBe(kind);
   });
 });
 

@@ -230,6 +230,26 @@ export const MEDIA_REJECTED: readonly RegExp[] = [
   /image (?:data|format|type|mime).{0,40}(?:not supported|unsupported|invalid)/i,
 ];
 
+/**
+ * The model takes no media of the kind at all: whatever the status, since some servers say so with 404 (nothing routes
+ * there) or 500 (a model without its vision part).
+ */
+export const MEDIA_UNSUPPORTED: readonly RegExp[] = [
+  // OpenAI
+  /image_url is only supported by certain models/i,
+  // DeepSeek, and other servers that know text parts only
+  /unknown variant `?(?:image_url|input_audio|input_image|file)`?/i,
+  // Google
+  /(?:image|audio|video|document|pdf) input modality is not enabled/i,
+  // OpenRouter
+  /no endpoints found that support (?:image|audio|video|file) input/i,
+  // llama.cpp, vLLM, Ollama, LM Studio, Anthropic
+  /(?:image|audio|video|vision|multimodal|pdf|media)s?(?: input| inputs| content)?\b.{0,20} (?:is|are) not supported\b/i,
+  /(?:does not|doesn't|do not|cannot) (?:support|accept|process|take) (?:image|audio|video|vision|multimodal|pdf|media)s?\b/i,
+  /is not a (?:multimodal|vision) model/i,
+  /at most 0 (?:image|audio|video)\(?s?\)? may be provided/i,
+];
+
 /** Too much of it, in bytes or in number: "image exceeds 5 MB maximum", "too many images". */
 export const TOO_LARGE: readonly RegExp[] = [
   /(?:image|file|media|audio|pdf|attachment)s?\b.{0,60}(?:exceeds?|larger than|above|over) .{0,30}(?:\d|maximum|limit|size)/i,

@@ -18,6 +18,7 @@ import {
   type ErrorPattern,
   INVALID_HISTORY,
   MEDIA_REJECTED,
+  MEDIA_UNSUPPORTED,
   OVERFLOW,
   STREAM_CODE_KINDS,
   THROTTLING,
@@ -63,6 +64,7 @@ const REQUEST_ID_HEADERS = ['x-request-id', 'request-id', 'apim-request-id', 'x-
 
 // A message is for a log line or a model's eyes: what servers echo of a request can be as long as the request.
 const MAX_MESSAGE_LENGTH = 1000;
+const MAX_HINT_LENGTH = 100;
 const EXCERPT_LENGTH = 200;
 // Far more than an excerpt needs, so that what is left of it after redaction does not reach this cut.
 const MAX_REDACTED_LENGTH = 65_536;
@@ -101,6 +103,17 @@ export function malformedResponse(what: string, begin: string, context: ErrorCon
   return new LLMError({ kind: 'malformed_response', message: clip(`${context.provider}: ${context.redact(what)}${excerpt}`) });
 }
 
+/**
+ * An error that a reader of replies threw, as it may go out: readers quote a server's words, and know no secrets.
+ */
+export function withoutSecrets(error: LLMError, { redact }: ErrorContext): LLMError {
+  const message = clip(redact(error.message), MAX_MESSAGE_LENGTH + MAX_HINT_LENGTH);
+  const code = clip(redact(error.code));
+  if (message === error.message && code === error.code) return error;
+  const { kind, retryable, stopReason, status, retryAfterMs, requestId, usage, partial } = error;
+  return new LLMError({ kind, message, retryable, stopReason, status, code, retryAfterMs, requestId, usage, partial });
+}
+
 /** The provider's id of a request, if it gave one. */
 function requestIdOf(headers: Headers, { redact }: ErrorContext): string | undefined {
   for (const name of REQUEST_ID_HEADERS) {
@@ -125,6 +138,7 @@ function classifyError(body: ErrorBody, status: number | undefined, patterns: re
   // Of what is too large, the text says whether it is the bytes.
   if (byCode !== undefined && byCode !== 'request_too_large') return { kind: byCode };
 
+  if (status !== 401 && status !== 403 && matches(MEDIA_UNSUPPORTED, body.text)) return { kind: 'media_rejected' };
   const byWording = isOpen(status) ? classifyWording(body.text, status) : undefined;
   if (byWording !== undefined) return { kind: byWording };
   if (byCode !== undefined) return { kind: byCode };
@@ -196,9 +210,9 @@ function hintFor(kind: LLMErrorKind, text: string, { hasKey }: ErrorContext): st
 }
 
 /** At most 1 KB, also in UTF-8: a character takes up to 3 bytes a code unit. */
-function clip(text: string): string {
-  if (text.length * 3 <= MAX_MESSAGE_LENGTH) return text;
+function clip(text: string, most = MAX_MESSAGE_LENGTH): string {
+  if (text.length * 3 <= most) return text;
   const bytes = new TextEncoder().encode(text);
-  if (bytes.length <= MAX_MESSAGE_LENGTH) return text;
-  return `${new TextDecoder().decode(bytes.subarray(0, MAX_MESSAGE_LENGTH - 8)).replace(/\ufffd+$/, '')}…`;
+  if (bytes.length <= most) return text;
+  return `${new TextDecoder().decode(bytes.subarray(0, most - 8)).replace(/\ufffd+$/, '')}…`;
 }
