@@ -23,7 +23,7 @@ export function toMediaBlock(part: MediaPart, accepted: readonly string[] | unde
   if (/^data:/i.test(part.url)) return inlineUrlBlock(part.url, part.mediaType, accepted);
   if (!/^https?:\/\//i.test(part.url) || !isAccepted(part, accepted)) return undefined;
   const mediaType = part.mediaType.toLowerCase();
-  const source = { type: 'url', url: part.url };
+  const source = { type: 'url', url: cleanText(part.url) };
   if (IMAGE_TYPES.has(mediaType) || mediaType === 'image/*') return { type: 'image', source };
   return mediaType === 'application/pdf' ? { type: 'document', source } : undefined;
 }

@@ -14,6 +14,7 @@ import { isJsonObject, ownData, type OwnTarget } from '../shared/own-data.ts';
 import { toWireName } from '../shared/tool-names.ts';
 import { cleanText, isBlank } from '../shared/wire-text.ts';
 import { toMediaBlock } from './media.ts';
+import { type Container, containerOf } from './container.ts';
 import { type ThinkingHistory, toThinkingBlock } from './thinking-block.ts';
 
 /** What messages are written for. */
@@ -36,7 +37,7 @@ export interface ReplyBlock {
 /** A message, written. */
 export type WrittenMessage =
   | { readonly role: 'user'; readonly blocks: readonly string[] }
-  | { readonly role: 'assistant'; readonly blocks: readonly ReplyBlock[] };
+  | { readonly role: 'assistant'; readonly blocks: readonly ReplyBlock[]; readonly container?: Container | undefined };
 
 // A model reads it.
 const NO_OUTPUT = '(no output)';
@@ -71,7 +72,7 @@ export function writeAssistant(message: AssistantMessage, wireIds: readonly stri
   }
   // A reply that was cut off is never gone on with: what it had begun on the server stays without an end.
   const whole = withLegalEnd(message.status === 'interrupted' ? withoutOpenCalls(blocks) : blocks);
-  return whole.length === 0 ? undefined : { role: 'assistant', blocks: whole };
+  return whole.length === 0 ? undefined : { role: 'assistant', blocks: whole, container: containerOf(message, target) };
 
   function toReplyBlock(part: Exclude<AssistantPart, { type: 'tool_call' }>): ReplyBlock | undefined {
     switch (part.type) {
@@ -146,7 +147,7 @@ export function withoutOpenCalls(blocks: readonly ReplyBlock[]): readonly ReplyB
   return blocks.filter(({ kind, serverId }) => kind !== 'server_call' || ended.has(serverId));
 }
 
-/** A block of the provider's own, unchanged. */
+/** A block of the provider's own, unchanged; undefined for what is no block. */
 function serverBlock(data: JsonValue): ReplyBlock | undefined {
   if (!isJsonObject(data)) return undefined;
   const { type, id, tool_use_id: resultOf } = data;

@@ -13,13 +13,14 @@ import type { HistoryFormat, HistorySink } from '../shared/history-writer.ts';
 import { createTurnList, type TurnEnd, type WrittenBlocks } from '../shared/turn-list.ts';
 import { COMMON_IDS, type IdRules } from '../shared/wire-ids.ts';
 import { type CacheMarks, markBlock } from './cache-marks.ts';
+import type { Container, ContainerState } from './container.ts';
 import { type ReplyBlock, type WireTarget, withLegalEnd, withoutOpenCalls, withoutThinkingEnd, writeAssistant, writeTool, type WrittenMessage, writeUser } from './message-wire.ts';
 
 /** The `messages` of one request. */
-export interface RenderedMessages {
+export interface RenderedMessages extends ContainerState {
   /** JSON of the messages, separated by commas. */
   readonly json: string;
-  /** Whether the last reply is still in work (gone on with, or waiting for results) and does not start with thinking. */
+  /** Whether the last reply is still in work and does not start with thinking. */
   readonly hasBareReply: boolean;
 }
 
@@ -51,6 +52,7 @@ function createSink(): MessagesHistory {
   /** The last turn, if it is the model's; several messages, where one was gone on with. */
   let open: readonly ReplyBlock[] = [];
   let isEmpty = true;
+  let container: Container | undefined;
   /** The last of the model's turns that is in the list. */
   let lastReply: readonly ReplyBlock[] = [];
   /** Of the calls of the provider's tools that are in the list. */
@@ -72,6 +74,7 @@ function createSink(): MessagesHistory {
       isEmpty = false;
       if (written.role === 'assistant') {
         open = [...open, ...written.blocks];
+        container = written.container ?? container;
         return;
       }
       closeReply();
@@ -83,7 +86,9 @@ function createSink(): MessagesHistory {
       const reply = isLast ? withLegalEnd(blocks) : closedReply(blocks);
       const users = tail.filter((written) => written.role === 'user');
       const json = turns.render([...(reply.length === 0 ? [] : [toTurn(reply)]), ...users], (turn) => mark(turn, marks));
-      return { json, hasBareReply: isBare(reply.length === 0 ? lastReply : reply, isLast && reply.length > 0) };
+      const last = reply.length === 0 ? lastReply : reply;
+      const isInWork = hasCalls(last) || (isLast && reply.length > 0);
+      return { json, isInWork, hasBareReply: isInWork && last[0]?.kind !== 'thinking', container };
     },
   };
 }
@@ -106,10 +111,6 @@ function withoutStrayResults(blocks: readonly ReplyBlock[], known: ReadonlySet<s
   if (!blocks.some(({ kind }) => kind === 'server_result')) return blocks;
   const here = new Set(blocks.map(({ kind, serverId }) => (kind === 'server_call' ? serverId : undefined)));
   return blocks.filter(({ kind, serverId }) => kind !== 'server_result' || here.has(serverId) || known.has(serverId));
-}
-
-function isBare(reply: readonly ReplyBlock[], isLast: boolean): boolean {
-  return (isLast || hasCalls(reply)) && reply[0]?.kind !== 'thinking';
 }
 
 function hasCalls(blocks: readonly ReplyBlock[]): boolean {

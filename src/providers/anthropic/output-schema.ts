@@ -7,6 +7,7 @@
 import { LLMError } from '../../core/errors.ts';
 import type { JsonObject, JsonSchema, JsonValue } from '../../core/json.ts';
 import { isJsonObject } from '../shared/own-data.ts';
+import { cleanJson } from '../shared/wire-text.ts';
 
 /** Keywords whose value is a schema by name, each. */
 const NAMED_SCHEMAS: ReadonlySet<string> = new Set(['properties', '$defs', 'definitions']);
@@ -27,7 +28,7 @@ export function toOutputSchema(schema: JsonSchema): JsonSchema {
       message: "The response schema takes anything, which this protocol cannot ask for: say what you want, as in { type: 'object', properties: { … } }.",
     });
   }
-  return closed(schema);
+  return closed(cleanJson(schema));
 }
 
 function closed(schema: JsonObject): JsonObject {

@@ -8,13 +8,14 @@
  *   the reply.
  */
 import { LLMError, type PartialReplyPart } from '../../core/errors.ts';
-import { isRecord, type JsonValue } from '../../core/json.ts';
-import type { LLMResponse } from '../../core/llm.ts';
+import { isRecord, type JsonObject, type JsonValue } from '../../core/json.ts';
+import type { LLMResponse, ReplyPart } from '../../core/llm.ts';
 import { NO_USAGE } from '../../core/usage.ts';
 import { isErrorBody } from '../shared/error-body.ts';
 import { word } from '../shared/json-values.ts';
 import type { ReplyOutlet, ReplyReader } from '../shared/reply-reader.ts';
 import { isBlank } from '../shared/wire-text.ts';
+import { containerData, keepContainer } from './container.ts';
 import { addServerDelta, type CallBlock, openBlock, type PartContext, type ReplyBlock, type TextBlock, type ThinkingBlock, toPart } from './reply-block.ts';
 import { toStopReason } from './stop-reason.ts';
 import { laterUsage, type RawUsage, readUsage } from './usage.ts';
@@ -34,6 +35,7 @@ export function createReplyReader(options: ReplyReaderOptions): ReplyReader {
   let rawUsage: RawUsage | undefined;
   let responseId: string | undefined;
   let modelId: string | undefined;
+  let container: JsonObject | undefined;
   let isEnded = false;
   let hasNameless = false;
   let progress = 0;
@@ -93,9 +95,10 @@ export function createReplyReader(options: ReplyReaderOptions): ReplyReader {
   }
 
   /** Reads what stands around the blocks. */
-  function readHead({ id, model, usage, stop_reason: reason }: Fields): void {
+  function readHead({ id, model, usage, container: named, stop_reason: reason }: Fields): void {
     responseId ??= word(id);
     modelId ??= word(model);
+    container = containerData(named) ?? container;
     rawUsage = laterUsage(rawUsage, usage);
     const given = word(reason);
     if (given === undefined) return;
@@ -215,7 +218,7 @@ export function createReplyReader(options: ReplyReaderOptions): ReplyReader {
     if (!sawEnd && stopReason === undefined) throw failure('network', 'stream_incomplete', 'ended its answer before the reply was complete.');
     if (hasNameless) throw failure('malformed_response', 'nameless_call', 'sent a tool call without the tool\'s name.');
     for (const block of blocks) if (!block.isClosed) useStartInput(block);
-    const content = blocks.map((block) => toPart(block, options)).filter((part) => part !== undefined);
+    const content = partsOf(blocks);
     const reason = toStopReason(stopReason, content.some((part) => part.type === 'tool_call'));
     if (reason !== 'filtered' && reason !== 'max_tokens' && !blocks.some(isSubstance)) {
       throw failure('malformed_response', 'empty', `sent an empty reply (stop reason: ${stopReason ?? 'none'}).`);
@@ -243,8 +246,13 @@ export function createReplyReader(options: ReplyReaderOptions): ReplyReader {
 
   /** Text as far as it came, thinking and blocks of the provider's that had ended; no calls. */
   function partial(): readonly PartialReplyPart[] {
-    const kept = blocks.filter((block) => (block.kind === 'text' ? !block.isBlank : block.isClosed));
-    return kept.map((block) => toPart(block, options)).filter((part) => part !== undefined && part.type !== 'tool_call');
+    const kept = blocks.filter((block) => block.kind !== 'call' && (block.kind === 'text' ? !block.isBlank : block.isClosed));
+    return partsOf(kept).filter((part) => part.type !== 'tool_call');
+  }
+
+  function partsOf(kept: readonly ReplyBlock[]): readonly ReplyPart[] {
+    const parts = kept.map((block) => toPart(block, options)).filter((part) => part !== undefined);
+    return container === undefined || parts.length === 0 ? parts : keepContainer(parts, container, options);
   }
 
   return {

@@ -7,10 +7,12 @@
  */
 import type { JsonObject, JsonValue } from '../../core/json.ts';
 import type { LLMRequest, ToolDefinition } from '../../core/llm.ts';
+import { systemRuntime } from '../../core/runtime.ts';
 import { assertMessages } from '../shared/assert-messages.ts';
 import { createHistoryWriter } from '../shared/history-writer.ts';
 import { cleanText, isBlank } from '../shared/wire-text.ts';
 import { markBlock, planCacheMarks } from './cache-marks.ts';
+import { isOpenContainer, toContainerField } from './container.ts';
 import { assertChoice, type MessageTools, toWireChoice, writeTools } from './message-tools.ts';
 import type { WireTarget } from './message-wire.ts';
 import { messagesHistory, type RenderedMessages } from './messages-history.ts';
@@ -40,8 +42,14 @@ export interface RequestWriter {
 export function createRequestWriter(config: AnthropicConfig, target: WireTarget): RequestWriter {
   const { options, thinking } = config;
   const { body = {}, serverTools = [], parallelTools = true, eagerInput = false } = options;
+  // What the conversation adds to it changes.
+  const { container: givenContainer, ...otherFields } = config.fixedFields;
+  const openContainer = isOpenContainer(givenContainer) ? givenContainer : undefined;
+  const namesContainer = openContainer !== undefined || !Object.hasOwn(body, 'container');
+  // A container is a server tool's: without one there is nothing that could use it.
+  const mayUseContainer = serverTools.length > 0 || Object.hasOwn(body, 'tools');
   // Without its closing brace: fields follow.
-  const head = JSON.stringify(config.fixedFields).slice(0, -1);
+  const head = JSON.stringify(openContainer === undefined ? config.fixedFields : otherFields).slice(0, -1);
   const marks = planCacheMarks({ promptCache: options.promptCache ?? '5m', serverTools, body });
   const history = createHistoryWriter(messagesHistory(target));
   const writtenTools = new WeakMap<readonly ToolDefinition[], MessageTools>();
@@ -59,19 +67,28 @@ export function createRequestWriter(config: AnthropicConfig, target: WireTarget)
     return `[${markBlock(JSON.stringify({ type: 'text', text: cleanText(systemPrompt) }), marks.system)}]`;
   }
 
-  function tailFields(request: LLMRequest, { hasBareReply }: RenderedMessages, { json, names }: MessageTools): JsonObject {
+  function containerField(messages: RenderedMessages, { scope }: LLMRequest): JsonObject {
+    if (!namesContainer) return {};
+    const known = mayUseContainer ? messages : { ...messages, container: undefined };
+    const field = toContainerField(known, openContainer, (scope?.runtime ?? systemRuntime).now());
+    return field === undefined ? {} : { container: field };
+  }
+
+  function tailFields(request: LLMRequest, messages: RenderedMessages, { json, names }: MessageTools): JsonObject {
     const { toolChoice = 'auto', responseSchema } = request;
+    const { hasBareReply } = messages;
     const hasTools = json !== '';
     if (hasTools && !config.takesForcedCalls && !Object.hasOwn(body, 'tool_choice')) assertChoice(toolChoice, config.model);
     const maxTokens = Math.max(1, Math.min(request.maxOutputTokens ?? options.maxOutputTokens ?? Infinity, config.outputCeiling));
     const fields = thinking.fieldsFor({ maxTokens, toolChoice: hasTools ? toolChoice : 'auto', hasBareReply });
-    return ownFields({
+    const own = ownFields({
       thinking: fields.thinking,
       temperature: thinking.takesTemperature(fields) ? options.temperature : undefined,
       tool_choice: hasTools ? toWireChoice(toolChoice, parallelTools, names) : undefined,
       output_config: outputConfig(fields.effort, responseSchema),
       max_tokens: maxTokens,
     });
+    return { ...own, ...containerField(messages, request) };
   }
 
   /** The fields that are there, and that the host does not give itself. */
