@@ -3,13 +3,14 @@
  * within characters and line ends. Black-box.
  */
 import { describe, expect, it } from 'vitest';
-import { createEventDispatcher, createTranscript, type LLMDelta, runTurn } from 'turnloop';
+import { createEventDispatcher, createTranscript, type LLMDelta, runTurn, toolMessage, userMessage } from 'turnloop';
 import { errorOf, fakeServer, request } from './fake-server.ts';
 import {
   called,
   completed,
   created,
   errorOfReply,
+  inputOf,
   type Item,
   itemEvents,
   MODEL,
@@ -20,6 +21,7 @@ import {
   responseOf,
   responsesOn,
   said,
+  sentBack,
   streamOf,
 } from './openai-responses-support.ts';
 
@@ -465,16 +467,122 @@ describe('which item an event is about', () => {
     const renamed = named([created(), ...itemEvents([said(1, 'x')]), completed([{ ...reasoning(1), id: 'other' }, { ...said(1, 'x'), id: 'other' }])]);
 
     expect((await readReply(unfinished)).response.content).toMatchObject([{ type: 'provider', data: search }, { text: 'x' }, { name: 'f' }]);
-    expect((await readReply(renamed)).response.content.map(({ type }) => type)).toStrictEqual(['text', 'thinking']);
+    expect((await readReply(renamed)).response.content.map(({ type }) => type)).toStrictEqual(['thinking', 'text']);
+  });
+});
+
+describe('items that a server does not tell apart', () => {
+  const f = called(1);
+  const g = called(2, 'g', '{"b":2}');
+  const unplaced = (type: 'added' | 'done', item: Item): Item => ({ type: `response.output_item.${type}`, item });
+  const open = (item: Item): Item => ({ ...item, arguments: '' });
+
+  it.each<[string, string]>([
+    ['a body that gives both one id', JSON.stringify(responseOf([f, { ...g, id: 'fc_1' }]))],
+    ['a body that gives both an empty id', JSON.stringify(responseOf([{ ...f, id: '' }, { ...g, id: '' }]))],
+    ['a body that gives none', JSON.stringify(responseOf([{ ...f, id: undefined }, { ...g, id: undefined }]))],
+    ['wholes in one place', streamOf(done(0, f), done(0, g))],
+    ['wholes of one id', streamOf(done(0, f), done(1, { ...g, id: 'fc_1' }))],
+    ['wholes of one id, without a place', streamOf(unplaced('done', f), unplaced('done', { ...g, id: 'fc_1' }))],
+    ['wholes of nothing', streamOf(unplaced('done', { ...f, id: undefined }), unplaced('done', { ...g, id: '' }))],
+    ['one place, one after the other', streamOf(added(0, open(f)), inputDelta(0, '{"a":1}'), done(0, f), added(0, open(g)), inputDelta(0, '{"b":2}'), done(0, g))],
+    ['one place, both open', streamOf(added(0, open(f)), added(0, open(g)), done(0, f), done(0, g))],
+    [
+      'one place, and fragments that name their item',
+      streamOf(added(0, open(f)), added(0, open(g)), { ...inputDelta(0, '{"a":'), item_id: 'fc_1' }, { ...inputDelta(0, '{"b":2}'), item_id: 'fc_2' }, { ...inputDelta(0, '1}'), item_id: 'fc_1' }, done(0, g), done(0, f)),
+    ],
+    ['one id, both open', streamOf(unplaced('added', open(f)), unplaced('added', open({ ...g, id: 'fc_1' })), unplaced('done', f), unplaced('done', { ...g, id: 'fc_1' }))],
+    ['an end that holds one more', named([created(), ...itemEvents([f]), completed([f, g])])],
+    ['an end that holds one more of the same id', named([created(), ...itemEvents([f]), completed([f, { ...g, id: 'fc_1' }])])],
+    ['an end that has only ids that changed', named([created(), ...itemEvents([f, g]), completed([called(7), called(8, 'g', '{ "b": 2 }')])])],
+    ['an end that ends what is open, under other ids', named([created(), added(0, open(f)), added(1, open(g)), completed([{ ...f, id: 'x', call_id: 'y' }, { ...g, id: 'x', call_id: 'z' }])])],
+  ])('GN4, OR3: two calls are two calls, in %s', async (_name, body) => {
+    const { response, deltas } = await readReply(body);
+
+    expect(response.content).toMatchObject([{ name: 'f', inputText: '{"a":1}' }, { name: 'g', inputText: '{"b":2}' }]);
+    const heard = [0, 1].map((index) => deltas.map((delta) => (delta.type === 'tool_call' && delta.callIndex === index ? delta.inputText : '')).join(''));
+    expect(heard).toStrictEqual(['{"a":1}', '{"b":2}']);
+  });
+
+  it('GN4: calls that say the same are as many as the server made', async () => {
+    const [one, other] = [called(1, 'f', '{}'), called(2, 'f', '{}')];
+    const bodies = [streamOf(done(0, one), done(0, other)), named([...itemEvents([one]), completed([one, other])]), named([...itemEvents([one, other]), completed([one, other])]), JSON.stringify(responseOf([one, { ...other, id: 'fc_1' }]))];
+
+    for (const body of bodies) expect((await readReply(body)).response.content).toMatchObject([{ providerId: 'call_1' }, { providerId: 'call_2' }]);
+  });
+
+  it.each<[string, string]>([
+    ['a body that gives both an empty id', JSON.stringify(responseOf([said(1, 'a', { id: '' }), said(2, 'b', { id: '' })]))],
+    ['wholes in one place', streamOf(done(0, said(1, 'a')), done(0, said(2, 'b')))],
+    ['wholes in one place, of one id', streamOf(done(0, said(1, 'a')), done(0, said(1, 'b')))],
+    ['an end that holds one more', named([created(), ...itemEvents([said(1, 'a')]), completed([said(1, 'a'), said(2, 'b')])])],
+  ])('two messages are two messages, in %s', async (_name, body) => {
+    const { response, deltas } = await readReply(body);
+
+    expect(response.content).toStrictEqual([{ type: 'text', text: 'a' }, { type: 'text', text: 'b' }]);
+    expect(textOfDeltas(deltas, 'text')).toBe('ab');
+  });
+
+  it('GN1: thinking that a server gives one id stays apart', async () => {
+    const items = [reasoning(1), { ...reasoning(2), id: 'rs_1' }, said(1, 'x')];
+
+    for (const body of [JSON.stringify(responseOf(items)), streamOf(...items.map((item) => done(0, item))), named([done(0, items[0]!), completed(items)])]) {
+      expect((await readReply(body)).response.content).toMatchObject([{ redactedData: 'E1' }, { redactedData: 'E2' }, { text: 'x' }]);
+    }
+  });
+
+  it('what the end only divides in another way does not come twice', async () => {
+    const { response } = await readReply(named([created(), ...itemEvents([said(1, 'ab')]), completed([said(2, 'a'), said(3, 'b')])]));
+
+    expect(response.content).toStrictEqual([{ type: 'text', text: 'ab' }]);
+  });
+
+  it('arguments that an ended call came without are taken from the end', async () => {
+    const { response } = await readReply(named([created(), added(0, CALL), done(0, CALL), completed([{ ...CALL, arguments: '{"a":1}' }])]));
+
+    expect(response.content).toMatchObject([{ name: 'sh', inputText: '{"a":1}' }]);
+  });
+});
+
+describe('the order of items', () => {
+  it.each<[string, string]>([
+    ['their places', streamOf(done(1, called(1)), done(0, reasoning(1)))],
+    ['the list at the end', named([created(), done(1, called(1)), completed([reasoning(1), called(1)])])],
+    ['the list at the end, where there are no places', named([created(), ...[called(1), reasoning(1)].map((item) => ({ type: 'response.output_item.done', item })), completed([reasoning(1), called(1)])])],
+  ])('BR-008, BR-014: is that of %s, not that of their arrival', async (_name, body) => {
+    expect((await readReply(body)).response.content.map(({ type }) => type)).toStrictEqual(['thinking', 'tool_call']);
+    const { sent } = await sentBack(body, (message) => [userMessage('go'), message, toolMessage('r', { toolCallId: 'own_resp_1_1', name: 'f' })]);
+    expect(inputOf(sent[1]!).map(({ type }) => type)).toStrictEqual([undefined, 'reasoning', 'function_call', 'function_call_output']);
+  });
+
+  it('is that of their arrival where several have one place', async () => {
+    const { response } = await readReply(streamOf(done(1, reasoning(1)), done(1, said(1, 'a')), done(0, called(1)), done(0, called(2))));
+
+    expect(response.content.map(({ type }) => type)).toStrictEqual(['thinking', 'text', 'tool_call', 'tool_call']);
+  });
+
+  it('keeps what the list at the end leaves out behind what it followed', async () => {
+    const { response } = await readReply(named([created(), ...itemEvents([said(1, 'a'), said(2, 'b'), called(1), said(3, 'c')]), completed([called(1), said(2, 'b')])]));
+
+    expect(response.content.map((part) => (part.type === 'text' ? part.text : part.type))).toStrictEqual(['a', 'tool_call', 'c', 'b']);
+  });
+
+  it('is for calls the one in which they were told live, each behind what led to it', async () => {
+    const list = [reasoning(1), called(1), reasoning(2), called(2, 'g'), said(3, 'x')];
+    const { response, deltas } = await readReply(named([created(), done(3, list[3]!), done(2, list[2]!), done(1, list[1]!), done(0, list[0]!), done(4, list[4]!), completed(list)]));
+
+    expect(response.content.map((part) => (part.type === 'thinking' ? part.redactedData : part.type === 'tool_call' ? part.name : part.type))).toStrictEqual(['E2', 'g', 'E1', 'f', 'text']);
+    expect(deltas.flatMap((delta) => (delta.type === 'tool_call' && delta.name !== undefined ? [[delta.callIndex, delta.name]] : []))).toStrictEqual([[0, 'g'], [1, 'f']]);
   });
 });
 
 describe('odd streams', () => {
   it('an item that is announced again is the same item', async () => {
     const { response } = await readReply(streamOf(added(0, CALL), added(0, CALL), inputDelta(0, '{}'), done(0, { ...CALL, arguments: '{}' })));
+    const { response: ended } = await readReply(streamOf(...itemEvents([reasoning(1), said(1, 'x'), called(1)]), done(2, called(1)), done(1, said(1, 'x')), done(0, reasoning(1))));
     const { response: unplaced } = await readReply(streamOf({ type: 'response.output_item.added', item: CALL }, { type: 'response.output_item.added', item: CALL }, { type: 'response.output_item.done', item: CALL }));
 
-    expect([response.content.length, unplaced.content.length]).toStrictEqual([1, 1]);
+    expect([response.content.length, unplaced.content.length, ended.content.length]).toStrictEqual([1, 1, 3]);
   });
 
   it('a fragment whose place is another item\'s goes to the item of its id, else to the latest of its type', async () => {
@@ -678,24 +786,29 @@ describe('time and aborts', () => {
   });
 
   it('that an item begins is no token; that a server\'s tool works is a sign of it', async () => {
-    const search = { type: 'web_search_call', id: 'ws_1', status: 'in_progress' };
+    const tool = { type: 'web_search_call', id: 'ws_1', status: 'in_progress' };
+    const step = { type: 'response.web_search_call.searching', output_index: 0, item_id: 'ws_1' };
     const read = async (firstTokenMs: number, ...list: readonly Item[]): Promise<string | undefined> => {
       const timeouts = { firstTokenMs, betweenTokensMs: firstTokenMs === 20 ? 10_000 : 20 };
       return (await errorOf(responsesOn(fakeServer({ body: named([created(), ...list]), open: true }), { timeouts }).chat(request()))).code;
     };
 
     expect(await read(20, added(0, { type: 'reasoning', id: 'rs_1' }), { type: 'response.reasoning_summary_part.added', output_index: 0 }, { type: 'keepalive' })).toBe('first_token_timeout');
-    expect(await read(10_000, added(0, search), { type: 'response.web_search_call.searching', output_index: 0, item_id: 'ws_1' })).toBe('between_tokens_timeout');
+    expect(await read(10_000, added(0, tool), step, done(0, tool))).toBe('between_tokens_timeout');
     expect(await read(10_000, added(0, MESSAGE), textDelta(0, 'x'))).toBe('between_tokens_timeout');
   });
 
-  it('a model may think unseen in the midst of its reply, as long as before it', async () => {
+  it('a model may think unseen in the midst of its reply, and a server\'s tool run, as long as before it', async () => {
     const read = async (...list: readonly Item[]): Promise<string | undefined> => {
       const body = named([created(), added(0, MESSAGE), textDelta(0, 'I look.'), ...list]);
       return (await errorOf(responsesOn(fakeServer({ body, open: true }), { timeouts: { firstTokenMs: 200, betweenTokensMs: 20 } }).chat(request()))).code;
     };
     const thinking = added(1, { type: 'reasoning', id: 'rs_1' });
+    const tools = ['web_search_call', 'code_interpreter_call', 'mcp_call'].map((type) => added(1, { type, id: 'x_1', status: 'in_progress' }));
 
+    for (const tool of tools) expect(await read(tool)).toBe('first_token_timeout');
+    expect(await read(tools[2]!, { type: 'response.mcp_call.in_progress', output_index: 1, item_id: 'x_1' })).toBe('first_token_timeout');
+    expect(await read(tools[1]!, added(2, { ...MESSAGE, id: 'msg_2' }), textDelta(2, 'y'))).toBe('between_tokens_timeout');
     expect(await read(thinking)).toBe('first_token_timeout');
     expect(await read(thinking, summaryDelta(1, 0, 'seen'))).toBe('between_tokens_timeout');
   });

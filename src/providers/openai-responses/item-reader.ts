@@ -1,20 +1,22 @@
 /**
  * Item reader: puts the items of one response together, and tells of each fragment that can go live.
  *
- * - An event is about the item with its `output_index`; without one, about that with its `item_id`, else about the
- *   latest of its type. Ids alone would not do: Copilot gives one item another id in each event.
- * - Items stand in the order in which they began; a call begins when its name is known.
+ * - `item-directory.ts` says which item an event is about, `item-order.ts` where the items stand in the end.
+ * - A call begins when its name is known: calls count in that order, live and in the reply.
+ * - Nothing that a server gave is left out, and nothing is taken twice that it gave as one.
  */
 import { isRecord, type JsonObject, type JsonValue } from '../../core/json.ts';
 import type { LLMDelta } from '../../core/llm.ts';
 import { word } from '../shared/json-values.ts';
+import { createItemDirectory } from './item-directory.ts';
 import { type IdentifiedType, toItemId } from './item-ids.ts';
+import { pairItems, textOfWire, toldTypes, wholeInput } from './item-match.ts';
+import { orderItems } from './item-order.ts';
 import {
   appendText,
   indexOfPiece,
   missingInput,
   missingText,
-  openItem,
   type PartialCall,
   type PartialItem,
   type PartialMessage,
@@ -35,11 +37,11 @@ export interface ItemReaderOptions {
 
 /** Reads the items of one response. */
 export interface ItemReader {
-  /** The items, in order; calls without a name are not among them. */
+  /** The items so far, in order, put together anew each time; calls without a name are not among them. */
   readonly items: readonly PartialItem[];
   /** Whether every item that began has ended. */
   readonly isAllDone: boolean;
-  /** Whether the item that the model is at is thinking of which nothing is shown. */
+  /** Whether the latest item is under way and says nothing: thinking that is not shown, or a tool that the server runs. */
   readonly isSilent: boolean;
   /** True if a call came without its tool's name. */
   readonly hasNameless: boolean;
@@ -72,38 +74,17 @@ interface ThinkingPiece {
 
 /** Makes a reader for one response. */
 export function createItemReader({ toolName, onDelta, onProgress }: ItemReaderOptions): ItemReader {
-  const items: PartialItem[] = [];
-  const begun: PartialItem[] = [];
-  const byIndex = new Map<number, PartialItem>();
-  const byId = new Map<string, PartialItem>();
+  const directory = createItemDirectory();
+  const { begun } = directory;
+  /** The items of the list at the end of the response. */
+  let final: readonly PartialItem[] = [];
   let callCount = 0;
   let isRefused = false;
-
-  /** The item of an event, of a type; one whose place is not known may be meant for the latest of its type. */
-  function find(event: WireEvent, type: string, id: unknown): PartialItem | undefined {
-    const { output_index: index } = event;
-    const placed = typeof index === 'number' ? byIndex.get(index) : undefined;
-    // As for nearly every fragment: no second look, by the id.
-    if (placed?.type === type) return placed;
-    const named = typeof id === 'string' ? byId.get(id) : undefined;
-    const known = named?.type === type ? named : undefined;
-    if (known !== undefined || (typeof index === 'number' && placed === undefined)) return known;
-    return begun.findLast((item) => item.type === type && !item.isDone);
-  }
-
-  function begin(event: WireEvent, type: string, id: unknown): PartialItem {
-    const item = openItem(type);
-    begun.push(item);
-    if (item.kind !== 'call') items.push(item);
-    if (typeof event['output_index'] === 'number') byIndex.set(event['output_index'], item);
-    if (typeof id === 'string') byId.set(id, item);
-    return item;
-  }
 
   /** The item that a fragment belongs to; a stream that begins in the middle has not opened it. */
   function itemOf(event: WireEvent, type: string): PartialItem {
     const id = event['item_id'];
-    return find(event, type, id) ?? begin(event, type, id);
+    return directory.find(event, type, id) ?? directory.begin(event, type, id);
   }
 
   function close(item: PartialItem, wire: WireEvent, isFirst: boolean): void {
@@ -152,7 +133,6 @@ export function createItemReader({ toolName, onDelta, onProgress }: ItemReaderOp
     call.name = name;
     call.callIndex = callCount;
     callCount += 1;
-    items.push(call);
     onProgress();
     const providerId = call.callId === '' ? undefined : call.callId;
     onDelta?.({ type: 'tool_call', callIndex: call.callIndex, name: toolName(name), providerId, inputText: call.inputText });
@@ -217,31 +197,31 @@ export function createItemReader({ toolName, onDelta, onProgress }: ItemReaderOp
   }
 
   return {
-    items,
+    get items() {
+      return orderItems(directory, final);
+    },
     get isAllDone() {
-      return begun.every(({ isDone }) => isDone);
+      return begun.every(({ item }) => item.isDone);
     },
     get isSilent() {
-      const last = begun.at(-1);
-      return last?.kind === 'reasoning' && last.shows === undefined && !last.isDone;
+      const last = begun.at(-1)?.item;
+      return last !== undefined && !last.isDone && (last.kind === 'other' || (last.kind === 'reasoning' && last.shows === undefined));
     },
     get hasNameless() {
-      return begun.some((item) => item.kind === 'call' && item.callIndex < 0);
+      return begun.some(({ item }) => item.kind === 'call' && item.callIndex < 0);
     },
     get isRefused() {
       return isRefused;
     },
     open(event, wire) {
       const { id, type } = wire;
-      const { output_index: index } = event;
-      const again = typeof index === 'number' ? byIndex.get(index) : byId.get(String(id));
-      if (again !== undefined && again.type === type && !again.isDone) readHead(again, wire, false);
-      else readHead(begin(event, String(type), id), wire, true);
+      const again = directory.findAnnounced(event, wire);
+      readHead(again ?? directory.begin(event, String(type), id), wire, again === undefined);
     },
     close(event, wire) {
       const { id, type } = wire;
-      const known = find(event, String(type), id);
-      if (known?.isDone !== true) close(known ?? begin(event, String(type), id), wire, known === undefined);
+      const known = directory.findWhole(event, wire);
+      if (known?.isDone !== true) close(known ?? directory.begin(event, String(type), id), wire, known === undefined);
     },
     addText(event, text, { isWhole, isRefusal }) {
       const item = itemOf(event, 'message');
@@ -264,27 +244,20 @@ export function createItemReader({ toolName, onDelta, onProgress }: ItemReaderOp
       appendInput(item, isWhole ? missingInput(item, text) : text);
     },
     settle(output) {
-      const isStreamed = begun.length > 0;
-      const types = new Set(begun.map(({ type }) => type));
-      for (const [at, wire] of recordsOf(output).entries()) {
-        const { id, type } = wire;
-        const known = (typeof id === 'string' ? byId.get(id) : undefined) ?? begun[at];
-        if (known !== undefined && known.type === type) {
-          if (!known.isDone) close(known, wire, false);
-        } else if (!isStreamed || !types.has(String(type))) {
-          close(begin({}, String(type), id), wire, true);
-        }
-        // What came in fragments under another id, or in another order, is not to come twice.
-      }
+      const wires = recordsOf(output);
+      const known = pairItems(wires, begun);
+      const told = toldTypes(wires, begun);
+      final = wires.flatMap((wire, at) => {
+        const item = known[at];
+        // What came in fragments is not to come twice.
+        if (item === undefined && told.has(wire['type']) && textOfWire(wire) !== '') return [];
+        const settled = item ?? directory.begin({}, String(wire['type']), wire['id']);
+        if (!settled.isDone) close(settled, wire, item === undefined);
+        else if (settled.kind === 'call' && settled.inputText === '') appendInput(settled, wholeInput(wire));
+        return [settled];
+      });
     },
   };
-}
-
-/** A call's input as its item has it; some servers send an object in the place of its text. */
-function wholeInput({ arguments: input, input: freeText }: WireEvent): string {
-  if (typeof input === 'string') return input;
-  if (typeof input === 'object' && input !== null) return JSON.stringify(input);
-  return typeof freeText === 'string' ? freeText : '';
 }
 
 function indexOf(value: unknown): number {
