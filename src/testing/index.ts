@@ -95,6 +95,7 @@ export type {
   LLMSceneFragment,
   LLMScenePart,
   LLMSceneRefuse,
+  LLMSceneReplied,
   LLMSceneRequest,
   LLMSceneStart,
   LLMSceneStep,

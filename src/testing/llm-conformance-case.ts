@@ -12,6 +12,7 @@ export type LLMConformanceCaseId =
   | 'thinking.stream'
   | 'thinking.signature'
   | 'parts.order'
+  | 'reply.metadata'
   | 'calls.single'
   | 'calls.parallel'
   | 'calls.interleaved'
@@ -75,12 +76,16 @@ export type LLMConformanceCaseId =
   | 'request.prefix'
   | 'request.pairs'
   | 'request.broken_arguments'
+  | 'request.result_error'
   | 'request.round_trip'
   | 'request.signature'
   | 'request.foreign'
   | 'request.media'
   | 'request.unchanged'
-  | 'request.without_listener';
+  | 'request.without_listener'
+  | 'settings.tool_choice'
+  | 'settings.max_output_tokens'
+  | 'settings.response_schema';
 
 /** The first word of the ids of some cases: stands for all of them. */
 export type LLMConformanceGroup =
@@ -88,6 +93,7 @@ export type LLMConformanceGroup =
   | 'text'
   | 'thinking'
   | 'parts'
+  | 'reply'
   | 'calls'
   | 'usage'
   | 'stop'
@@ -97,7 +103,8 @@ export type LLMConformanceGroup =
   | 'cut'
   | 'abort'
   | 'reuse'
-  | 'request';
+  | 'request'
+  | 'settings';
 
 /** A case, before it has an LLM to run on. */
 export interface CaseDefinition {

@@ -74,7 +74,7 @@ function emptyCase(title: string, steps: readonly LLMSceneStep[]): CaseDefinitio
 }
 
 /** Cases about whole replies. */
-export const replyCases: CasesOf<'llm' | 'text' | 'thinking' | 'parts' | 'calls' | 'usage' | 'stop' | 'empty'> = {
+export const replyCases: CasesOf<'llm' | 'text' | 'thinking' | 'parts' | 'reply' | 'calls' | 'usage' | 'stop' | 'empty'> = {
   'llm.metadata': {
     title: 'the LLM names its provider and its model, and has a system prompt, empty or not',
     async run(trial) {
@@ -152,6 +152,18 @@ export const replyCases: CasesOf<'llm' | 'text' | 'thinking' | 'parts' | 'calls'
     title: 'text and calls stand in the order in which they came',
     async run(trial) {
       await expectReply(trial, stepsOf(text('Before.'), call('look_up', ['{"a":1}']), text('After.')), finish('tool_use'));
+    },
+  },
+
+  'reply.metadata': {
+    title: 'what the server says of its reply is told: its id, the model, its own word for the end (needs `replied`)',
+    async run(trial) {
+      const { response, subject } = await expectReply(trial, stepsOf(text('Named.')));
+      const [said = {}] = subject.requests('replied');
+      const { responseId, modelId = subject.llm.modelId, rawStopReason } = response;
+      const told = Object.entries({ responseId, modelId, rawStopReason }).filter(([name]) => said[name as keyof typeof said] !== undefined);
+      if (told.length === 0) fail('`replied` says nothing: give what the server says of its reply, or skip the case with a reason');
+      expectEqual(Object.fromEntries(told), said, 'what is told of the reply besides its content');
     },
   },
 

@@ -25,6 +25,7 @@ import {
   type LLMSentResult,
 } from './llm-conformance-scene.ts';
 import type { Subject, Trial } from './llm-conformance-trial.ts';
+import { expectDistinct } from './llm-conformance-settings.ts';
 import { countingRuntime } from './llm-conformance-wait.ts';
 
 const OK: readonly LLMSceneStep[] = answer(stepsOf(text('Fine.')));
@@ -86,13 +87,13 @@ export const requestCases: CasesOf<'request'> = {
     },
   },
   'request.prefix': {
-    title: 'a longer history begins with the bytes of the shorter one, so that prompt caches hit (needs `requests()`)',
+    title: 'a longer history begins with the bytes of the shorter one but for marks of a cache, so that prompt caches hit (needs `requests()`)',
     async run(trial) {
       const shared = { systemPrompt: 'SYSTEM-PROMPT', tools: TOOLS };
       const step = assistantMessage([historyCall('call_e', '{}', 'SAME00001')], { id: 'step_3', source: STRANGER });
       const longer = [...FOREIGN_STEPS, step, resultOf('call_e'), userMessage('LAST-WORDS', { id: 'm9' })];
       const subject = await sendAll(trial, { ...shared, messages: FOREIGN_STEPS }, { ...shared, messages: longer });
-      const [first = '', second = ''] = subject.requests('body');
+      const [first = '', second = ''] = subject.bodies();
       const last = 'RESULT-OF-call_d';
       const [end = 0] = placesOf([last], first);
       placesOf(['LAST-WORDS'], second);
@@ -123,6 +124,17 @@ export const requestCases: CasesOf<'request'> = {
       const messages = [userMessage('Go.', { id: 'm1' }), assistantMessage(calls, { id: 'step_1' }), ...calls.map(({ id }) => resultOf(id, true))];
       const subject = await sendAll(trial, { messages });
       expectEqual(subject.requests('calls')[0]?.map(objectOf), [{}, {}, {}], 'the arguments of the calls');
+    },
+  },
+  'request.result_error': {
+    title: 'the server can tell a result that is an error from one that is none (needs `requests()`)',
+    async run(trial) {
+      const messages = (isError: boolean): readonly Message[] => [
+        userMessage('Go.', { id: 'm1' }),
+        assistantMessage([historyCall('call_1', '{}')], { id: 'step_1' }),
+        resultOf('call_1', isError),
+      ];
+      await expectDistinct(trial, { 'a result': { messages: messages(false) }, 'an error': { messages: messages(true) } });
     },
   },
   'request.round_trip': {

@@ -170,6 +170,16 @@ export interface LLMSentResult {
   readonly text: string;
 }
 
+/** What a fake server says of a reply besides its content, in its own words. What its protocol does not have is left out. */
+export interface LLMSceneReplied {
+  /** The reply's id. */
+  readonly responseId?: string | undefined;
+  /** The model that answers, by its full name. */
+  readonly modelId?: string | undefined;
+  /** Why the reply ended. */
+  readonly rawStopReason?: string | undefined;
+}
+
 /** A request as the fake server got it. */
 export interface LLMSceneRequest {
   /** The body, as text. */
@@ -178,6 +188,8 @@ export interface LLMSceneRequest {
   readonly calls?: readonly LLMSentCall[] | undefined;
   /** The results of its history, in order. Needed by the cases that say so. */
   readonly results?: readonly LLMSentResult[] | undefined;
+  /** What the server said of its reply to this request. Needed by the cases that say so. */
+  readonly replied?: LLMSceneReplied | undefined;
   /** Resolves when the client lets go of the connection before the answer is complete. Needed by the cases that say so. */
   readonly letGo?: Promise<unknown> | undefined;
 }
@@ -188,6 +200,13 @@ export interface LLMUnderTest {
   readonly llm: LLM;
   /** What the server was sent so far, oldest first. Needed by the cases that say so. */
   requests?(): readonly LLMSceneRequest[];
+  /**
+   * A body without its marks for a prompt cache, for protocols that have such: they move with the newest message, and
+   * count for nothing in what is cached.
+   *
+   * @defaultValue the body as it is
+   */
+  withoutCacheMarks?(body: string): string;
   /** Ends the server. Called once, whatever happened. */
   close?(): Promise<void> | void;
 }

@@ -217,6 +217,11 @@ export class Subject {
     const needed = `this case needs \`${field}\` of each request in \`requests()\`: offer it, or skip the case with a reason`;
     return requests.map((request) => request[field] ?? fail(needed));
   }
+
+  /** The bodies so far, without what moves in them for a cache's sake. */
+  bodies(): readonly string[] {
+    return this.requests('body').map((body) => this.#made.withoutCacheMarks?.(body) ?? body);
+  }
 }
 
 interface ExchangeOptions {

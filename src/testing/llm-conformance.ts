@@ -11,6 +11,7 @@ import { failureCases } from './llm-conformance-failures.ts';
 import { replyCases } from './llm-conformance-replies.ts';
 import { requestCases } from './llm-conformance-requests.ts';
 import type { LLMScene, LLMUnderTest } from './llm-conformance-scene.ts';
+import { settingsCases } from './llm-conformance-settings.ts';
 import { Trial } from './llm-conformance-trial.ts';
 
 /** One thing that an adapter has to do. Made by {@link llmConformance}. */
@@ -41,7 +42,7 @@ export interface LLMConformanceOptions {
 const DEFAULT_SETTLE_WITHIN_MS = 2000;
 
 /** Every case, in the order in which an author is best served: from what a reply is to what a conversation needs. */
-const CASES = Object.entries({ ...replyCases, ...failureCases, ...abortCases, ...requestCases }) as readonly (readonly [
+const CASES = Object.entries({ ...replyCases, ...failureCases, ...abortCases, ...requestCases, ...settingsCases }) as readonly (readonly [
   LLMConformanceCaseId,
   CaseDefinition,
 ])[];

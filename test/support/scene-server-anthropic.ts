@@ -13,13 +13,16 @@ export const anthropicProtocol: SceneProtocol = {
     return { status: ERRORS[failure.kind]?.status ?? 400, headers: retryAfter(failure), body: JSON.stringify(toError(failure)) };
   },
   read,
+  replied: ({ stopReason }) => ({ responseId: 'msg_1', modelId: MODEL, rawStopReason: STOP_REASONS[stopReason] }),
   check: checkMessagesRequest,
 };
+
+const MODEL = 'test-model-2025';
 
 function write(step: SpokenStep): string {
   switch (step.type) {
     case 'start':
-      return event({ type: 'message_start', message: { id: 'msg_1', type: 'message', role: 'assistant', model: 'test-model-2025', content: [], stop_reason: null, usage: null } });
+      return event({ type: 'message_start', message: { id: 'msg_1', type: 'message', role: 'assistant', model: MODEL, content: [], stop_reason: null, usage: null } });
     case 'part.begin':
       return event({ type: 'content_block_start', index: step.part.index, content_block: beginning(step.part) });
     case 'part.delta':
@@ -117,6 +120,11 @@ function read(body: unknown): { readonly calls: readonly LLMSentCall[]; readonly
     calls: blocks.flatMap(({ type, id = '', name = '', input }) => (type === 'tool_use' ? [{ id, name, inputText: JSON.stringify(input) }] : [])),
     results: blocks.flatMap(({ type, tool_use_id: id = '', content = [] }) => (type === 'tool_result' ? [{ id, text: content.map(({ text }) => text ?? '').join('') }] : [])),
   };
+}
+
+/** A body without the marks of what is to be cached. */
+export function withoutCacheMarks(body: string): string {
+  return body.replaceAll(/,"cache_control":\{"type":"ephemeral"(?:,"ttl":"\w+")?\}/g, '');
 }
 
 /** A request whose calls have their arguments as they stand in the body: there they are a value, and no text. */

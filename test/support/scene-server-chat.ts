@@ -12,8 +12,12 @@ export const chatProtocol: SceneProtocol = {
     return { status: ERRORS[failure.kind]?.status ?? 400, headers: retryAfter(failure), body: JSON.stringify(toError(failure)) };
   },
   read,
+  replied: ({ stopReason }) => ({ responseId: ID, modelId: MODEL, rawStopReason: FINISH_REASONS[stopReason] }),
   check: checkChatRequest,
 };
+
+const ID = 'chatcmpl-1';
+const MODEL = 'test-model-2025';
 
 function write(step: SpokenStep): string {
   switch (step.type) {
@@ -26,7 +30,7 @@ function write(step: SpokenStep): string {
     case 'part.end':
       return step.part.type === 'thinking' ? sign(step.part) : '';
     case 'finish':
-      return chunk({}, FINISH_REASONS[step.stopReason]) + sse({ id: 'chatcmpl-1', choices: [], usage: toUsage(step.usage) }) + sse('[DONE]');
+      return chunk({}, FINISH_REASONS[step.stopReason]) + sse({ id: ID, choices: [], usage: toUsage(step.usage) }) + sse('[DONE]');
     case 'fail':
       return sse(toError(step.failure));
   }
@@ -34,7 +38,7 @@ function write(step: SpokenStep): string {
 
 function chunk(delta: object, finishReason: string | null = null): string {
   const choices = [{ index: 0, delta, finish_reason: finishReason }];
-  return sse({ id: 'chatcmpl-1', object: 'chat.completion.chunk', model: 'test-model-2025', choices });
+  return sse({ id: ID, object: 'chat.completion.chunk', model: MODEL, choices });
 }
 
 function fragment(part: LLMScenePart, text: string): string {

@@ -14,8 +14,12 @@ export const geminiProtocol: SceneProtocol = {
     return { status: ERRORS[failure.kind]?.code ?? 400, body: JSON.stringify(toError(failure)) };
   },
   read,
+  replied: ({ stopReason }) => ({ responseId: ID, modelId: MODEL, rawStopReason: finishReason(stopReason) }),
   check: (body) => checkGenerateContentRequest(body),
 };
+
+const ID = 'response-1';
+const MODEL = 'test-model-2025';
 
 function write(step: SpokenStep): string {
   switch (step.type) {
@@ -27,7 +31,7 @@ function write(step: SpokenStep): string {
     case 'part.end':
       return end(step.part);
     case 'finish':
-      return response([], { finishReason: FINISH_REASONS[step.stopReason] ?? 'OTHER' }, { usageMetadata: toUsage(step.usage) });
+      return response([], { finishReason: finishReason(step.stopReason) }, { usageMetadata: toUsage(step.usage) });
     case 'fail':
       return sse(toError(step.failure));
   }
@@ -35,7 +39,7 @@ function write(step: SpokenStep): string {
 
 function response(parts: readonly object[], candidate: object = {}, more: object = {}): string {
   const content = parts.length === 0 ? {} : { content: { role: 'model', parts } };
-  return sse({ candidates: [{ ...content, index: 0, ...candidate }], modelVersion: 'test-model-2025', responseId: 'response-1', ...more });
+  return sse({ candidates: [{ ...content, index: 0, ...candidate }], modelVersion: MODEL, responseId: ID, ...more });
 }
 
 function end(part: LLMScenePart): string {
@@ -51,6 +55,10 @@ const FINISH_REASONS: Readonly<Partial<Record<StepStopReason, string>>> = {
   max_tokens: 'MAX_TOKENS',
   filtered: 'SAFETY',
 };
+
+function finishReason(stopReason: StepStopReason): string {
+  return FINISH_REASONS[stopReason] ?? 'OTHER';
+}
 
 function toUsage({ inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens, thinkingTokens }: Usage): object {
   const prompt = inputTokens + cacheReadTokens + cacheWriteTokens;
@@ -94,18 +102,18 @@ function toError({ kind, message, retryAfterMs }: LLMSceneFailure): object {
 
 interface Content {
   readonly parts: readonly {
-    readonly functionCall?: { readonly name: string; readonly args: unknown };
-    readonly functionResponse?: { readonly response: { readonly output?: string; readonly error?: string } };
+    readonly functionCall?: { readonly id?: string; readonly name: string; readonly args: unknown };
+    readonly functionResponse?: { readonly id?: string; readonly response: { readonly output?: string; readonly error?: string } };
   }[];
 }
 
-/** Calls and results have no ids here: the n-th result is that of the n-th call. */
+/** Calls and results need no ids here: the n-th result is that of the n-th call. */
 function read(body: unknown): { readonly calls: readonly LLMSentCall[]; readonly results: readonly LLMSentResult[] } {
   const parts = (body as { readonly contents: readonly Content[] }).contents.flatMap((content) => content.parts);
   const calls = parts.flatMap(({ functionCall: call }) => call ?? []);
-  const results = parts.flatMap(({ functionResponse: result }) => result?.response ?? []);
+  const results = parts.flatMap(({ functionResponse: result }) => result ?? []);
   return {
-    calls: calls.map(({ name, args }, at) => ({ id: String(at), name, inputText: JSON.stringify(args) })),
-    results: results.map(({ output, error }, at) => ({ id: String(at), text: output ?? error ?? '' })),
+    calls: calls.map(({ id, name, args }, at) => ({ id: id ?? String(at), name, inputText: JSON.stringify(args) })),
+    results: results.map(({ id, response: { output, error } }, at) => ({ id: id ?? String(at), text: output ?? error ?? '' })),
   };
 }

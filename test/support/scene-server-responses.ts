@@ -13,14 +13,18 @@ export const responsesProtocol: SceneProtocol = {
     return { status: ERRORS[failure.kind]?.status ?? 400, headers: retryAfter(failure), body: JSON.stringify({ error: toError(failure) }) };
   },
   read,
+  replied: ({ stopReason }) => ({ responseId: ID, modelId: MODEL, rawStopReason: INCOMPLETE[stopReason] ?? 'completed' }),
   check: (body) => checkResponsesRequest(body),
 };
+
+const ID = 'resp_1';
+const MODEL = 'test-model-2025';
 
 function createWriter(): (step: SpokenStep) => string {
   const output: Wire[] = [];
 
   function response(status: string, more: Wire = {}): Wire {
-    return { id: 'resp_1', object: 'response', status, model: 'test-model-2025', error: null, incomplete_details: null, output, ...more };
+    return { id: ID, object: 'response', status, model: MODEL, error: null, incomplete_details: null, output, ...more };
   }
 
   return (step) => {

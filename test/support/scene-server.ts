@@ -7,7 +7,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { LLMScene, LLMSceneFailure, LLMSceneRequest, LLMSceneStep, LLMSentCall, LLMSentResult } from 'turnloop/testing';
+import type { LLMScene, LLMSceneFailure, LLMSceneFinish, LLMSceneReplied, LLMSceneRequest, LLMSceneStep, LLMSentCall, LLMSentResult } from 'turnloop/testing';
 
 /** A step that says something. */
 export type SpokenStep = Extract<LLMSceneStep, { type: 'start' | 'part.begin' | 'part.delta' | 'part.end' | 'finish' | 'fail' }>;
@@ -29,6 +29,8 @@ export interface SceneProtocol {
   refuse(failure: LLMSceneFailure): Refusal;
   /** The calls and results of a request's history. */
   read(body: unknown): { readonly calls: readonly LLMSentCall[]; readonly results: readonly LLMSentResult[] };
+  /** What is said of a reply that ends so, besides its content. */
+  replied(end: LLMSceneFinish): LLMSceneReplied;
   /** Every rule of the protocol that a request breaks: a strict server would refuse it. */
   check(body: unknown): readonly string[];
 }
@@ -53,7 +55,8 @@ export async function startSceneServer({ answers, chunkBytes }: LLMScene, protoc
     void readBody(incoming).then((body) => {
       const steps = answers[requests.length];
       const parsed: unknown = JSON.parse(body);
-      requests.push({ body, letGo, ...protocol.read(parsed) });
+      const end = steps?.find((step) => step.type === 'finish');
+      requests.push({ body, letGo, replied: end && protocol.replied(end), ...protocol.read(parsed) });
       const problems = steps === undefined ? ['The scene has no answer to this request.'] : protocol.check(parsed);
       if (problems.length === 0) return play(steps ?? [], protocol, new Line(response, chunkBytes));
       return refuse(response, { status: 400, body: JSON.stringify({ error: { message: problems.join('; ') } }) });

@@ -90,6 +90,21 @@ export const replyFaults: Readonly<Record<string, FaultDefinition>> = {
     saying: /order in which/,
     parts: (content) => content.toSorted((left, right) => Number(left.type === 'tool_call') - Number(right.type === 'tool_call')),
   },
+  'forgets the id of a reply': {
+    caughtBy: ['reply.metadata'],
+    saying: /besides its content: expected .*reply_1/,
+    reply: () => ({ responseId: undefined }),
+  },
+  'says that the model it asked for has answered': {
+    caughtBy: ['reply.metadata'],
+    saying: /besides its content/,
+    reply: () => ({ modelId: undefined }),
+  },
+  'forgets what the server called the end': {
+    caughtBy: ['reply.metadata'],
+    saying: /besides its content/,
+    reply: ({ stopReason }) => ({ rawStopReason: stopReason }),
+  },
   'gives calls ids of its own': {
     caughtBy: ['calls.single'],
     saying: /content\[0\] has `id`/,

@@ -1,5 +1,5 @@
 /** Adapters that hear no abort, mix requests, or write them wrongly, one thing each. */
-import { userMessage, type LLMDelta, type LLMRequest, type LLMResponse } from 'turnloop';
+import { LLMError, userMessage, type LLMDelta, type LLMRequest, type LLMResponse } from 'turnloop';
 import { withReject, type FaultDefinition } from './llm-conformance-fault.ts';
 import { toWire } from './llm-conformance-scripted.ts';
 
@@ -89,6 +89,58 @@ export const requestFaults: Readonly<Record<string, FaultDefinition>> = {
         return chat({ ...request, onDelta: (delta) => latest?.(delta) });
       };
     },
+  },
+  'sends no choice of tools': {
+    caughtBy: ['settings.tool_choice'],
+    saying: /`toolChoice: none` is sent in the same words as no choice.*or refuse it/,
+    wire: (request) => toWire({ ...request, toolChoice: undefined }),
+  },
+  'sends of a choice only that there is one': {
+    caughtBy: ['settings.tool_choice'],
+    saying: /the choice of `look_up` is sent in the same words as `toolChoice: required`/,
+    wire: (request) => toWire({ ...request, toolChoice: typeof request.toolChoice === 'object' ? 'required' : request.toolChoice }),
+  },
+  'refuses a choice of tools as if the server had failed': {
+    caughtBy: ['settings.tool_choice'],
+    saying: /no choices here/,
+    chat: (chat) => async (request) => {
+      if (request.toolChoice !== undefined) throw new LLMError({ kind: 'server', message: 'no choices here' });
+      return chat(request);
+    },
+  },
+  'asks for what the server refuses': {
+    caughtBy: ['settings.max_output_tokens'],
+    saying: /refused by the server/,
+    chat: (chat) => async (request) => {
+      const response = await chat(request);
+      if (request.maxOutputTokens !== undefined) throw new LLMError({ kind: 'invalid_request', message: 'refused by the server' });
+      return response;
+    },
+  },
+  'sends no limit of the output': {
+    caughtBy: ['settings.max_output_tokens'],
+    saying: /`maxOutputTokens: 1000` is sent in the same words as no limit/,
+    wire: (request) => toWire({ ...request, maxOutputTokens: undefined }),
+  },
+  'sends no form of the answer': {
+    caughtBy: ['settings.response_schema'],
+    saying: /a form is sent in the same words as no form/,
+    wire: (request) => toWire({ ...request, responseSchema: undefined }),
+  },
+  'asks for JSON, whatever its form': {
+    caughtBy: ['settings.response_schema'],
+    saying: /another form is sent in the same words as a form/,
+    wire: (request) => toWire({ ...request, responseSchema: request.responseSchema && {} }),
+  },
+  'says something else in each request': {
+    caughtBy: ['settings.response_schema', 'settings.tool_choice', 'settings.max_output_tokens', 'request.result_error'],
+    saying: /the same request by another LLM/,
+    wire: (request) => ({ ...toWire(request), body: `${toWire(request).body} ${Math.random()}` }),
+  },
+  'does not say that a result is an error': {
+    caughtBy: ['request.result_error'],
+    saying: /an error is sent in the same words as a result/,
+    wire: (request) => toWire({ ...request, messages: request.messages.map((message) => (message.role === 'tool' ? { ...message, isError: false } : message)) }),
   },
   'sends no tools': {
     caughtBy: ['request.content'],

@@ -30,6 +30,9 @@ import {
 /** Writes a request as a server is to get it. */
 export type WireWriter = (request: LLMRequest) => LLMSceneRequest;
 
+/** What there is of a reply besides its content. */
+const REPLIED = { responseId: 'reply_1', modelId: 'scripted-model-1', rawStopReason: 'the end' };
+
 /** A scripted model on a scene. */
 export function scriptedOnScene(scene: LLMScene, write: WireWriter = toWire): LLMUnderTest {
   const requests: LLMSceneRequest[] = [];
@@ -42,9 +45,9 @@ export function scriptedOnScene(scene: LLMScene, write: WireWriter = toWire): LL
       const steps = scene.answers[requests.length] ?? [];
       let onLetGo = (): void => {};
       const letGo = new Promise<void>((resolve) => (onLetGo = resolve));
-      requests.push({ letGo, ...write(request) });
+      requests.push({ letGo, replied: REPLIED, ...write(request) });
       try {
-        return await play(steps, scene, request);
+        return { ...(await play(steps, scene, request)), ...REPLIED };
       } catch (thrown) {
         onLetGo();
         throw thrown;
@@ -133,14 +136,14 @@ function pacedBy(steps: readonly LLMSceneStep[]): Runtime {
 }
 
 /** A wire form with all that requests have to keep: ids that pair up, arguments that are objects, nothing of strangers. */
-export function toWire({ systemPrompt, tools, messages }: LLMRequest): LLMSceneRequest {
+export function toWire({ systemPrompt, tools, messages, toolChoice, maxOutputTokens, responseSchema }: LLMRequest): LLMSceneRequest {
   const calls: LLMSentCall[] = [];
   const results: LLMSentResult[] = [];
   const wireIds = new Map<string, string>();
   const history = messages.map((message) => {
     if (message.role === 'tool') {
       results.push({ id: wireIds.get(message.toolCallId) ?? '', text: textOf(message) });
-      return results.at(-1);
+      return { ...results.at(-1), isError: message.isError };
     }
     if (message.role === 'user') return textOf(message);
     return message.content.map((part) => {
@@ -153,7 +156,7 @@ export function toWire({ systemPrompt, tools, messages }: LLMRequest): LLMSceneR
       return calls.at(-1);
     });
   });
-  return { body: JSON.stringify({ systemPrompt, tools, history }), calls, results };
+  return { body: JSON.stringify({ systemPrompt, tools, history, toolChoice, maxOutputTokens, responseSchema }), calls, results };
 }
 
 function isOwn(message: Message): boolean {

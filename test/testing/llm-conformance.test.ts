@@ -3,7 +3,7 @@
  * case finds some fault. The adapters of the package and of the examples run it in tests of their own.
  */
 import { describe, expect, it } from 'vitest';
-import type { LLM } from 'turnloop';
+import { type LLM, LLMError } from 'turnloop';
 import {
   llmConformance,
   type LLMConformanceCase,
@@ -16,7 +16,7 @@ import { faultyOnScene } from './llm-conformance-fault.ts';
 import { failureFaults } from './llm-conformance-faults-failures.ts';
 import { replyFaults } from './llm-conformance-faults-replies.ts';
 import { requestFaults } from './llm-conformance-faults-requests.ts';
-import { scriptedOnScene } from './llm-conformance-scripted.ts';
+import { scriptedOnScene, toWire, type WireWriter } from './llm-conformance-scripted.ts';
 
 type CreateLLM = (scene: LLMScene) => LLMUnderTest | Promise<LLMUnderTest>;
 
@@ -90,6 +90,29 @@ describe('an adapter is free to', () => {
     expect(await failureOf(find('abort.others', serial))).toBeUndefined();
   });
 
+  it('refuse what it cannot ask for, before it asks', async () => {
+    const modest = withChat((chat) => async (request) => {
+      const { toolChoice, maxOutputTokens, responseSchema } = request;
+      if ((toolChoice ?? maxOutputTokens ?? responseSchema) !== undefined) throw new LLMError({ kind: 'invalid_request', message: 'not here' });
+      return chat(request);
+    });
+
+    for (const id of ['settings.tool_choice', 'settings.max_output_tokens', 'settings.response_schema'] as const) expect(await failureOf(find(id, modest))).toBeUndefined();
+  });
+
+  it('move the marks of a cache, if it says what they are', async () => {
+    const marked: WireWriter = (request) => {
+      const { body, ...rest } = toWire(request);
+      const last = body.lastIndexOf('RESULT-OF-');
+      return { ...rest, body: `${body.slice(0, last)}<MARK>${body.slice(last)}` };
+    };
+    const moving: CreateLLM = (scene) => scriptedOnScene(scene, marked);
+    const said: CreateLLM = (scene) => ({ ...scriptedOnScene(scene, marked), withoutCacheMarks: (body) => body.replaceAll('<MARK>', '') });
+
+    expect(await failureOf(find('request.prefix', moving))).toMatch(/differs from the first at character/);
+    expect(await failureOf(find('request.prefix', said))).toBeUndefined();
+  });
+
   it('throw before it gives a promise', async () => {
     const throwing = withChat((chat) => (request) => {
       if (request.signal.aborted) throw new Error('aborted');
@@ -140,6 +163,9 @@ describe('a case', () => {
   it.each<[LLMConformanceCaseId, (made: LLMUnderTest) => LLMUnderTest, RegExp]>([
     ['abort.before', ({ llm }) => ({ llm }), /needs `requests\(\)` of what createLLM gives: offer it, or skip the case with a reason/],
     ['abort.connection', (made) => ({ ...made, requests: () => made.requests!().map(({ body }) => ({ body })) }), /needs `letGo` of each request/],
+    ['reply.metadata', (made) => ({ ...made, requests: () => made.requests!().map(({ replied: _said, ...request }) => request) }), /needs `replied` of each request/],
+    ['reply.metadata', (made) => ({ ...made, requests: () => made.requests!().map((request) => ({ ...request, replied: {} })) }), /`replied` says nothing/],
+    ['settings.tool_choice', ({ llm }) => ({ llm }), /needs `requests\(\)`/],
     ['request.pairs', (made) => ({ ...made, requests: () => made.requests!().map(({ body }) => ({ body })) }), /needs `calls` of each request/],
   ])('%s does not pass unlooked at', async (id, change, message) => {
     expect(await failureOf(find(id, (scene) => change(scriptedOnScene(scene))))).toMatch(message);

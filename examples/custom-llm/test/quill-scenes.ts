@@ -3,7 +3,7 @@
  * needs to know of it.
  */
 import type { LLMErrorKind, StepStopReason } from 'turnloop';
-import type { LLMScene, LLMSceneFailure, LLMScenePart, LLMSceneRequest, LLMSceneStep, LLMUnderTest } from 'turnloop/testing';
+import type { LLMScene, LLMSceneFailure, LLMScenePart, LLMSceneReplied, LLMSceneRequest, LLMSceneStep, LLMUnderTest } from 'turnloop/testing';
 import { quillLLM } from '../index.ts';
 import type { QuillEvent, QuillPart, QuillTrouble } from '../protocol.ts';
 import { startQuillServer, type QuillExchange } from '../server.ts';
@@ -17,9 +17,17 @@ export async function quillOnScene({ answers, apiKey, chunkBytes }: LLMScene): P
   });
   return {
     llm: quillLLM({ url: server.url, apiKey }),
-    requests: () => server.exchanges.map(toSceneRequest),
+    requests: () => server.exchanges.map((exchange) => ({ ...toSceneRequest(exchange), replied: repliedBy(answers[exchange.index] ?? []) })),
     close: () => server.close(),
   };
+}
+
+const HELLO = { answer: 'answer-1', model: 'quill-1-0429' };
+
+/** What the server says of a reply besides its content. */
+function repliedBy(steps: readonly LLMSceneStep[]): LLMSceneReplied {
+  const end = steps.find((step) => step.type === 'finish');
+  return { responseId: HELLO.answer, modelId: HELLO.model, rawStopReason: end && WHY[end.stopReason] };
 }
 
 async function play(step: LLMSceneStep, exchange: QuillExchange, chunkBytes: number | undefined): Promise<void> {
@@ -27,7 +35,7 @@ async function play(step: LLMSceneStep, exchange: QuillExchange, chunkBytes: num
   switch (step.type) {
     case 'start':
       exchange.open();
-      return send({ event: 'hello', answer: 'answer-1', model: 'quill-1-0429' });
+      return send({ event: 'hello', ...HELLO });
     case 'part.begin':
       if (step.part.type !== 'tool_call') return;
       return send({ event: 'ask', slot: slotOf(step.part), ref: step.part.providerId, tool: step.part.name });
