@@ -129,6 +129,27 @@ describe('the end of a reply', () => {
     expect(await errorOfBody(JSON.stringify(body))).toMatchObject(error);
   });
 
+  const DEEP = '['.repeat(20_000) + ']'.repeat(20_000);
+  it.each([
+    ['an event', `data: ${DEEP}\n\n`],
+    ['arguments', `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":{"a":${DEEP}}}}]}}]}\n\n`],
+    ['an error', `data: {"error":{"detail":${DEEP}}}\n\n`],
+    ['what comes with a reply', `data: {"choices":[{"index":0,"delta":{"content":"x","annotations":[${DEEP}]}}]}\n\n`],
+    ['a plain answer', `{"choices":[{"message":{"content":"x","annotations":[${DEEP}]}}]}`],
+  ])('takes %s that nests without end for no reply', async (_what, body) => {
+    const error = await errorOf(chatOn(fakeServer({ body })).chat(request()));
+
+    expect(error).toMatchObject({ kind: 'malformed_response', message: expect.stringContaining('nested too deep') as string });
+  });
+
+  it('quotes little of a word without end', async () => {
+    const word = 'x'.repeat(100_000);
+    const error = await errorOf(chatOn(fakeServer({ body: events([finish(word)]) })).chat(request()));
+
+    expect(error).toMatchObject({ kind: 'malformed_response', code: 'empty' });
+    expect(error.message.length).toBeLessThan(1200);
+  });
+
   it('BR-035: gives a refusal as text, and says that it is one', async () => {
     const { response, deltas } = await readBody(events([delta({ refusal: 'I can' }), delta({ refusal: 'not.' }), finish('stop')]));
 

@@ -3,7 +3,7 @@ import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { LLMError } from 'turnloop';
 import type { OpenAIChatOptions } from 'turnloop/providers/openai-chat';
-import { chatOn, delta, errorOf, events, type FakeAnswer, fakeServer, request } from './fake-server.ts';
+import { chatOn, delta, errorOf, events, type FakeAnswer, fakeServer, finish, request } from './fake-server.ts';
 
 const OPTIONS: Partial<OpenAIChatOptions> = {
   apiKey: 'sk-test-SECRET123',
@@ -29,6 +29,8 @@ const failures: readonly (readonly [string, FakeAnswer])[] = [
   ['no event at all', { body: ECHO }],
   ['an error in the stream', { body: events([delta({ content: 'x' }), { error: { message: ECHO, code: ECHO } }]) }],
   ['a redirect', { status: 302, headers: { location: `https://h.example/?key=QUERY-SECRET123&to=sk-test-SECRET123` } }],
+  ['a redirect with a token of its own', { status: 302, headers: { location: 'https://h.example/back#access_token=SECRET123&state=1' } }],
+  ['a reason for ending with nothing', { body: events([finish('sk-test-SECRET123')]) }],
   ['a body that breaks', { body: events([delta({ content: 'x' })], ''), failure: new Error(ECHO) }],
 ];
 
@@ -50,6 +52,12 @@ describe('BR-049: an error holds no secret', () => {
     };
 
     expect(views(await errorOf(chatOn({ fetch }, OPTIONS).chat(request())))).not.toContain('SECRET123');
+  });
+
+  it.each(['x-passphrase', 'X-PWD', 'x-passwd', 'x-my-password'])('after a server that echoes the header %s', async (name) => {
+    const answer = { status: 400, body: JSON.stringify({ error: { message: 'no: OWN-SECRET123' } }) };
+
+    expect(views(await errorOf(chatOn(fakeServer(answer), { headers: { [name]: 'OWN-SECRET123' } }).chat(request())))).not.toContain('SECRET123');
   });
 
   it.each(['sk-SECRET123\nx', 'sk-SECRET123-ключ'])('after a key that no header can carry', async (apiKey) => {

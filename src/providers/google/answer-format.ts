@@ -8,11 +8,12 @@ import { isJsonObject } from '../shared/own-data.ts';
 import { toGeminiSchema } from '../shared/tool-schema-gemini.ts';
 import { DEFINITIONS_POINTER, type InlinedSchema, inlineSchema } from '../shared/tool-schema-inline.ts';
 import { mapSubschemas } from '../shared/tool-schema-keywords.ts';
+import { cleanJson } from '../shared/wire-text.ts';
 import { isJsonSchemaTaken, type SchemaFormat } from './tools.ts';
 
 /** `generationConfig` fields for an answer of this schema. Models before Gemini 3 refuse them beside tools. */
 export function toAnswerFormat(schema: JsonSchema, format: SchemaFormat): JsonObject {
-  return { responseMimeType: 'application/json', ...schemaField(schema, format) };
+  return { responseMimeType: 'application/json', ...schemaField(cleanJson(schema), format) };
 }
 
 function schemaField(schema: JsonSchema, format: SchemaFormat): JsonObject {

@@ -2,6 +2,7 @@
 import type { JsonObject } from '../../core/json.ts';
 import type { MediaPart } from '../../core/message.ts';
 import { isAccepted, mediaFromUrl, plainType } from '../shared/media.ts';
+import { cleanText } from '../shared/wire-text.ts';
 
 /** What Gemini's models take. Of anything else the whole request would be refused. */
 const GEMINI_TYPES = ['image/png', 'image/jpeg', 'image/webp', 'image/heic', 'image/heif', 'audio/', 'video/', 'application/pdf', 'text/'];
@@ -45,7 +46,7 @@ export function toMediaBlock(given: MediaPart, accepted: readonly string[] | und
   if (part.url === undefined) return part.data === '' ? undefined : { inlineData: { mimeType, data: part.data } };
   if (!FETCHED.test(part.url)) return undefined;
   // Of a video on YouTube, say, nobody knows the type but the server.
-  return { fileData: { ...(!isVague(mimeType) && { mimeType }), fileUri: part.url } };
+  return { fileData: { ...(!isVague(mimeType) && { mimeType }), fileUri: cleanText(part.url) } };
 }
 
 /** The type as given, or by the end of the address where that says too little. */

@@ -2,6 +2,7 @@
 import { isRecord, type JsonObject } from '../../core/json.ts';
 import type { MediaPart } from '../../core/message.ts';
 import { dataUrl, isAccepted, mediaFromUrl } from '../shared/media.ts';
+import { cleanText } from '../shared/wire-text.ts';
 
 /** Audio types by this protocol's names. */
 const AUDIO_FORMATS: ReadonlyMap<string, string> = new Map([
@@ -20,7 +21,7 @@ const AUDIO_FORMATS: ReadonlyMap<string, string> = new Map([
 export function toMediaContent(part: MediaPart, accepted: readonly string[] | undefined): JsonObject | undefined {
   const mediaType = part.mediaType.toLowerCase();
   if (!isAccepted(part, accepted)) return undefined;
-  if (mediaType.startsWith('image/')) return { type: 'image_url', image_url: { url: part.url ?? dataUrl(part) } };
+  if (mediaType.startsWith('image/')) return { type: 'image_url', image_url: { url: part.url === undefined ? dataUrl(part) : cleanText(part.url) } };
   if (part.data === undefined) return undefined;
   const format = AUDIO_FORMATS.get(mediaType);
   if (format !== undefined) return { type: 'input_audio', input_audio: { data: part.data, format } };

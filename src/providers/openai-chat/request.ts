@@ -10,7 +10,7 @@ import type { LLMRequest, ToolChoice, ToolDefinition } from '../../core/llm.ts';
 import { assertMessages } from '../shared/assert-messages.ts';
 import { createHistoryWriter } from '../shared/history-writer.ts';
 import type { ToolNames } from '../shared/tool-names.ts';
-import { isBlank } from '../shared/wire-text.ts';
+import { cleanJson, isBlank } from '../shared/wire-text.ts';
 import { chatHistory } from './chat-history.ts';
 import { type ChatTools, writeTools } from './chat-tools.ts';
 import { type WireTarget, writeSystem } from './message-wire.ts';
@@ -41,7 +41,7 @@ const MAX_OUTPUT_TOKENS = 128_000;
 export function createRequestWriter(config: OpenAIChatConfig, target: () => WireTarget): RequestWriter {
   const { options, maxTokensField, dialect } = config;
   // Without its closing brace: fields follow.
-  const head = JSON.stringify(config.fixedFields).slice(0, -1);
+  const head = JSON.stringify(cleanJson(config.fixedFields)).slice(0, -1);
   const history = createHistoryWriter(chatHistory({ target, idRules: config.idRules, userMayFollowTool: dialect !== 'mistral' }));
   const { body = {}, serverTools = [] } = options;
   const writtenTools = new WeakMap<readonly ToolDefinition[], ChatTools>();
@@ -93,5 +93,5 @@ function toWireChoice(choice: ToolChoice, { toWire }: ToolNames): string | JsonO
 }
 
 function toResponseFormat(schema: JsonSchema): JsonObject {
-  return { type: 'json_schema', json_schema: { name: 'answer', schema } };
+  return { type: 'json_schema', json_schema: { name: 'answer', schema: cleanJson(schema) } };
 }

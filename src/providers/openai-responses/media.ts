@@ -2,6 +2,7 @@
 import type { JsonObject } from '../../core/json.ts';
 import type { MediaPart } from '../../core/message.ts';
 import { dataUrl, isAccepted } from '../shared/media.ts';
+import { cleanText } from '../shared/wire-text.ts';
 
 /** Images whose bytes the servers take, by what they call them. */
 const IMAGE_TYPES: ReadonlyMap<string, string> = new Map([
@@ -54,14 +55,14 @@ export function toMediaContent(part: MediaPart, accepted: readonly string[] | un
 
 function toImage(part: MediaPart, mediaType: string): JsonObject | undefined {
   const known = IMAGE_TYPES.get(mediaType);
-  const url = part.url ?? (known === undefined ? undefined : dataUrl({ ...part, mediaType: known }));
+  const url = part.url !== undefined ? cleanText(part.url) : (known === undefined ? undefined : dataUrl({ ...part, mediaType: known }));
   return url === undefined ? undefined : { type: 'input_image', image_url: url, detail: 'auto' };
 }
 
 function toFile(part: MediaPart, mediaType: string): JsonObject | undefined {
   const filename = FILE_NAMES.get(mediaType) ?? (mediaType.startsWith('text/') ? 'file.txt' : undefined);
   if (part.url !== undefined) {
-    return filename !== undefined || LINKED_FILE.test(mediaType) ? { type: 'input_file', file_url: part.url } : undefined;
+    return filename !== undefined || LINKED_FILE.test(mediaType) ? { type: 'input_file', file_url: cleanText(part.url) } : undefined;
   }
   return filename === undefined ? undefined : { type: 'input_file', filename, file_data: dataUrl({ ...part, mediaType }) };
 }

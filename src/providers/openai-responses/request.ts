@@ -12,7 +12,7 @@ import { definedFields } from '../shared/options.ts';
 import { isJsonObject } from '../shared/own-data.ts';
 import type { ToolNames } from '../shared/tool-names.ts';
 import { isStrictSchema } from '../shared/tool-schema-strict.ts';
-import { cleanText, isBlank } from '../shared/wire-text.ts';
+import { cleanJson, cleanText, isBlank } from '../shared/wire-text.ts';
 import type { OpenAIResponsesConfig } from './options.ts';
 import { type WireTools, writeTools } from './wire-tools.ts';
 
@@ -112,7 +112,7 @@ export function createRequestWriter(config: OpenAIResponsesConfig): (content: Re
 }
 
 function toFormat(schema: JsonSchema): JsonObject {
-  return { type: 'json_schema', name: 'answer', schema, ...(isStrictSchema(schema) && { strict: true }) };
+  return { type: 'json_schema', name: 'answer', schema: cleanJson(schema), ...(isStrictSchema(schema) && { strict: true }) };
 }
 
 function toWireChoice(choice: ToolChoice, { toWire }: ToolNames): string | JsonObject {

@@ -10,12 +10,13 @@ import { type ErrorContext, malformedResponse } from './errors.ts';
 import type { Answer } from './http.ts';
 import { createSseReader } from './sse.ts';
 import { concatBytes, decodeCutUtf8, decodeLoosely } from './utf8.ts';
-import { parseJson } from './json-values.ts';
+import { isTooDeep, parseJson } from './json-values.ts';
 import type { ReplyReader } from './reply-reader.ts';
 
 /** How Chat Completions ends a stream; servers of other protocols add it too. */
 const END_MARK = '[DONE]';
 const HEAD_BYTES = 1024;
+const TOO_DEEP = 'the answer holds lists or objects that are nested too deep';
 const OPEN_BRACE = 123;
 const OPEN_BRACKET = 91;
 const LESS_THAN = 60;
@@ -54,6 +55,7 @@ async function readPlain(answer: Answer, head: readonly Uint8Array[], { reply, c
   const text = decodeCutUtf8(concatBytes(pieces)).replace(/^\ufeff/, '');
   const body = parseJson(text);
   if (body === undefined) throw malformedResponse('the answer is not valid JSON', text, context);
+  if (isTooDeep(body, text)) throw malformedResponse(TOO_DEEP, text, context);
   if (!reply.readBody(body)) throw malformedResponse('the answer is not a reply of this API; is `baseUrl` right?', text, context);
   return reply.finish(true);
 }
@@ -78,6 +80,7 @@ async function readStream(answer: Answer, head: readonly Uint8Array[], { reply, 
       if (data.trim() === '' || isAtEnd) return;
       throw malformedResponse('an event of the stream is not valid JSON', data, context);
     }
+    if (isTooDeep(value, data)) throw malformedResponse(TOO_DEEP, data, context);
     reply.readEvent(event === 'error' ? asError(value) : value, event);
   });
 

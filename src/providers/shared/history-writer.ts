@@ -7,6 +7,7 @@
  */
 import type { AssistantMessage, Message, ToolCallPart, ToolMessage, UserMessage } from '../../core/message.ts';
 import { chooseWireId, type IdRules } from './wire-ids.ts';
+import { cleanText } from './wire-text.ts';
 
 /** How a protocol writes messages. */
 export interface HistoryFormat<Written, Sink extends HistorySink<Written>> {
@@ -109,7 +110,7 @@ export function createHistoryWriter<Written, Sink extends HistorySink<Written>>(
         return cached(message, ids.join(' '), () => format.assistant(message, ids));
       }
       case 'tool': {
-        const { call, wireId } = calls.get(message.toolCallId) ?? { call: undefined, wireId: message.toolCallId };
+        const { call, wireId } = calls.get(message.toolCallId) ?? { call: undefined, wireId: cleanText(message.toolCallId) };
         return cached(message, wireId, () => format.tool(message, wireId, call));
       }
     }

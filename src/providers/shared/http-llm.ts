@@ -9,7 +9,7 @@ import { type LLMError, toLLMError } from '../../core/errors.ts';
 import type { LLM, LLMRequest, LLMResponse } from '../../core/llm.ts';
 import { systemRuntime } from '../../core/runtime.ts';
 import { readAnswer } from './answer-reader.ts';
-import { type ErrorContext, errorFromBody, errorFromResponse } from './errors.ts';
+import { type ErrorContext, errorFromBody, errorFromResponse, withoutSecrets } from './errors.ts';
 import { type Answer, post } from './http.ts';
 import type { ProviderConfig } from './options.ts';
 import { createRedactor } from './redact.ts';
@@ -82,7 +82,7 @@ export function createHttpLLM(config: ProviderConfig, protocol: HttpProtocol): L
       written.onResponse?.(response);
       return { ...response, timing: { firstDeltaMs, totalMs: runtime.now() - startedAt } };
     } catch (thrown) {
-      throw withReply(toLLMError(thrown), reply);
+      throw withReply(withoutSecrets(toLLMError(thrown), context), reply);
     }
 
     async function read(answer: Answer): Promise<LLMResponse> {

@@ -1,5 +1,6 @@
 /** Media: what all protocols need to know of it. Media types count whatever their case, and without parameters. */
 import type { MediaPart } from '../../core/message.ts';
+import { cleanText } from './wire-text.ts';
 
 /**
  * Whether a model takes media of this type.
@@ -18,17 +19,17 @@ export function isAudio({ mediaType }: MediaPart): boolean {
 
 /** What stands in the place of media that cannot be sent. A model reads it. */
 export function mediaNote({ mediaType }: MediaPart): string {
-  return `[${mediaType} left out: this model cannot be sent it]`;
+  return `[${cleanText(mediaType)} left out: this model cannot be sent it]`;
 }
 
 /** Inline media as a `data:` address. */
 export function dataUrl({ mediaType, data }: MediaPart): string {
-  return `data:${mediaType.toLowerCase()};base64,${data ?? ''}`;
+  return `data:${cleanText(mediaType).toLowerCase()};base64,${data ?? ''}`;
 }
 
 /** A media type as servers know it: in lower case, without parameters such as a charset, and by its usual name. */
 export function plainType(mediaType: string): string {
-  const type = mediaType.replace(/;.*$/s, '').trim().toLowerCase();
+  const type = cleanText(mediaType).replace(/;.*$/s, '').trim().toLowerCase();
   return type === 'image/jpg' ? 'image/jpeg' : type;
 }
 

@@ -20,11 +20,11 @@ const MIN_SECRET_LENGTH = 4;
 const MASK = '***';
 
 /** Header names whose values nobody is to see. */
-const SECRET_HEADER = /auth|key|token|secret|cookie|credential|signature|password/i;
+const SECRET_HEADER = /auth|key|token|secret|cookie|credential|signature|pass(?:word|wd|phrase)|pwd/i;
 
-// Bounded, and over no second `?`: the texts are a server's, and may be long and made to be slow.
+// Bounded, and over no second `?` or `#`: the texts are a server's, and may be long and made to be slow.
 const SECRET_PARAMETER =
-  /([?&][^\s"'<>=&?]{0,64}?(?:key|token|secret|sig|auth|pass|credential)[^\s"'<>=&?]{0,64}=)[^\s"'<>&]+/gi;
+  /([?&#][^\s"'<>=&?#]{0,64}?(?:key|token|secret|sig|auth|pass|pwd|credential)[^\s"'<>=&?#]{0,64}=)[^\s"'<>&]+/gi;
 const URL_USER = /(\bhttps?:\/\/)[^\s"'<>/@]*@/gi;
 
 /** Makes a redactor that knows no secret yet. */

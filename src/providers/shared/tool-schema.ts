@@ -7,6 +7,7 @@
  * - References are inlined; only recursive ones stay, with their `$defs`, and all of them where inlining would make the
  *   schema huge (`tool-schema-inline.ts`, `tool-schema-cycles.ts`).
  * - Older drafts, missing types and values that do not fit their type are put right (`tool-schema-repair.ts`).
+ * - Its texts and names are cleaned of what no server takes (`wire-text.ts`).
  * - A schema that needs none of this comes out with the same text. Equal schemas give equal texts, and a reduced one is
  *   not reduced further.
  *
@@ -18,6 +19,7 @@ import { DEFINITIONS_POINTER, inlineSchema, usedDefinitions } from './tool-schem
 import { isObject } from './tool-schema-keywords.ts';
 import { repairSchema } from './tool-schema-repair.ts';
 import { shapeOf } from './tool-schema-shape.ts';
+import { cleanJson } from './wire-text.ts';
 
 /** What makes a root more than a list of properties. */
 const COMBINATORS = ['allOf', 'anyOf', 'oneOf', '$ref', 'then', 'else'];
@@ -35,7 +37,7 @@ const reduced = new WeakMap<JsonSchema, JsonSchema>();
 export function toToolSchema(schema: JsonSchema): JsonSchema {
   const known = reduced.get(schema);
   if (known !== undefined) return known;
-  const result = reduce(schema);
+  const result = cleanJson(reduce(schema));
   reduced.set(schema, result);
   return result;
 }
