@@ -2,13 +2,13 @@
 import type { LLM, LLMRequest, LLMResponse } from '../../core/llm.ts';
 import { systemRuntime } from '../../core/runtime.ts';
 import { withReply } from '../shared/partial-reply.ts';
-import { cleanJson } from './clean-json.ts';
 import { toModelError } from './errors.ts';
 import { type AiSdkModel, assertModel, type SupportedUrls } from './model.ts';
 import { startModelCall } from './model-call.ts';
 import { type AiSdkOptions, resolveOptions } from './options.ts';
 import { createReplyReader, type ReplyReader } from './reply-reader.ts';
 import { createRequestWriter } from './request.ts';
+import { salvageJson } from './salvage-json.ts';
 
 /**
  * Makes an LLM of a language model of the AI SDK (`ai` 5 to 7), so that every provider of that ecosystem can be used.
@@ -58,7 +58,7 @@ export function aiSdk(model: AiSdkModel, options: AiSdkOptions = {}): LLM {
           request.onDelta?.(delta);
         },
         onWarnings(warnings) {
-          scope?.notify({ name: 'model.warnings', data: { provider, warnings: cleanJson(warnings) ?? null } });
+          scope?.notify({ name: 'model.warnings', data: { provider, warnings: salvageJson(warnings) ?? null } });
         },
       });
       await call.run(written.options, reply);

@@ -11,7 +11,7 @@ import { isRecord, type JsonObject, type JsonValue } from '../../core/json.ts';
 import type { AssistantMessage, MessagePart, ProviderPart } from '../../core/message.ts';
 import { parseJson } from '../shared/json-values.ts';
 import { isJsonObject, ownData, type OwnTarget } from '../shared/own-data.ts';
-import { cleanJson } from './clean-json.ts';
+import { salvageJson } from './salvage-json.ts';
 import type { PromptPart } from './prompt-types.ts';
 
 /** Metadata of a part, by the SDK's name of who attached it. */
@@ -19,7 +19,7 @@ export type Metadata = JsonObject;
 
 /** Metadata with more of it, as JSON: it comes piece by piece, and the later piece of one name wins. */
 export function mergeMetadata(before: Metadata | undefined, more: unknown): Metadata | undefined {
-  const json = isRecord(more) ? cleanJson(more) : undefined;
+  const json = isRecord(more) ? salvageJson(more) : undefined;
   if (!isJsonObject(json)) return before;
   if (before === undefined) return json;
   const merged = Object.entries(json).map(([name, value]): [string, JsonValue] => {
@@ -57,7 +57,7 @@ function findText(metadata: Metadata | undefined, names: readonly string[]): str
 
 /** A block that only its provider understands, as a part of a reply; undefined if it is no JSON. */
 export function toProviderPart(block: Readonly<Record<string, unknown>>, { provider, model }: OwnTarget): ProviderPart | undefined {
-  const json = cleanJson(block);
+  const json = salvageJson(block);
   return json === undefined ? undefined : { type: 'provider', provider, data: { model, block: json } };
 }
 
