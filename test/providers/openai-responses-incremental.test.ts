@@ -327,6 +327,45 @@ describe('a server that does not have the response', () => {
     expect(server.heard.map(({ previousId }) => previousId)).toStrictEqual([undefined, 'resp_1', undefined, 'resp_3', undefined, undefined, undefined]);
   });
 
+  it('BR-034: for one conversation, is relied on for the others', async () => {
+    const { server, go } = scene();
+    let [lost, kept] = [await go([userMessage('a')]), await go([userMessage('b')])];
+    for (const text of ['two', 'three', 'four']) {
+      for (const id of server.responses.keys()) if (id !== 'resp_2') server.responses.delete(id);
+      lost = await go([...lost, userMessage(text)]);
+    }
+    kept = await go([...kept, userMessage('two')]);
+    await go([...kept, userMessage('three')]);
+
+    expect(shapes(server).slice(-2)).toStrictEqual([['resp_2', 1], ['resp_8', 1]]);
+    expect(server.heard.filter(({ broken }) => broken.length > 0)).toHaveLength(2);
+  });
+
+  it('never had one, of whichever conversation, is not relied on any more', async () => {
+    const { server, go } = scene();
+    for (let number = 1; number <= 6; number += 1) {
+      const history = await go([userMessage(`one ${number}`)]);
+      server.responses.clear();
+      await go([...history, userMessage('two')]);
+    }
+
+    expect(server.heard.filter(({ previousId }) => previousId !== undefined)).toHaveLength(4);
+  });
+
+  it('a history that is broken itself is no lost response', async () => {
+    const { server, llm, go } = scene();
+    const other = await go([userMessage('other')]);
+    const history = await go([userMessage('one')]);
+    const orphan = toolMessage('r', { toolCallId: 'nobody', name: 'f' });
+    for (let attempt = 0; attempt < 3; attempt += 1) {
+      expect(await errorOf(llm.chat(request([...history, orphan])))).toMatchObject({ kind: 'invalid_history' });
+    }
+    await go([...history, userMessage('two')]);
+    await go([...other, userMessage('two')]);
+
+    expect(server.heard.slice(-2).map(({ previousId, broken }) => [previousId, broken])).toStrictEqual([['resp_2', []], ['resp_1', []]]);
+  });
+
   it('and forgot several at once has forgotten once', async () => {
     const { server, go } = scene();
     const histories = await Promise.all(['a', 'b', 'c'].map((text) => go([userMessage(text)])));

@@ -474,14 +474,33 @@ describe('what a server refuses is said in another way', () => {
   const refuse = (message: string, code: string | null = null): { body: string; status: number } => ({ status: 400, body: JSON.stringify({ error: { message, type: 'invalid_request_error', code } }) });
   const answered = (items: readonly Item[], id = 'resp_1'): { body: string } => ({ body: reply(items, { id }) });
 
-  it('a refusal that only holds the word is none of what is asked for', async () => {
-    const fake = fakeServer(refuse('The input has to include a message.'));
+  it.each([
+    'The input has to include a message.',
+    "Invalid value: 'xhigh'. Supported values include 'low', 'medium' and 'high'.",
+    'Unsupported value: tools must include a name',
+    "Invalid schema for function 'f': properties must include all keys not allowed",
+    "Invalid schema for function 'grep': In context=('properties', 'include'), schema must have a 'type' key.",
+    'Your messages include content that is not allowed by policy',
+    "Unknown parameter: 'tools[0].include'.",
+    'The request must include: a text. Numbers are not supported.',
+  ])('a refusal that only holds the word is none of what is asked for: %s', async (message) => {
+    const fake = fakeServer(refuse(message), OK);
+    const llm = responsesOn(fake);
 
-    expect(await errorOf(responsesOn(fake).chat(request()))).toMatchObject({ kind: 'invalid_request' });
-    expect(fake.sent).toHaveLength(1);
+    expect(await errorOf(llm.chat(request()))).toMatchObject({ kind: 'invalid_request' });
+    await llm.chat(request());
+    expect(fake.sent.map(({ body }) => 'include' in body)).toStrictEqual([true, true]);
   });
 
-  it.each(["Unknown parameter: 'include'.", 'include: Extra inputs are not permitted', 'Encrypted content is not supported with this model.'])('encrypted thinking that is not to be had is not asked for again: %s', async (message) => {
+  it.each([
+    "Unknown parameter: 'include'.",
+    'include: Extra inputs are not permitted',
+    "Unrecognized key(s) in object: 'include'",
+    "Invalid value: 'reasoning.encrypted_content'. Supported values are: 'file_search_call.results' and 'message.input_image.image_url'.",
+    "[{'type': 'literal_error', 'loc': ('body', 'include', 0), 'msg': 'Input should be another'}]",
+    "The 'include' parameter is not supported by this server.",
+    'Encrypted content is not supported with this model.',
+  ])('encrypted thinking that is not to be had is not asked for again: %s', async (message) => {
     const fake = fakeServer(refuse(message), OK);
     const llm = responsesOn(fake);
     const failures: string[] = [];
@@ -490,6 +509,15 @@ describe('what a server refuses is said in another way', () => {
 
     expect(fake.sent.map(({ body }) => 'include' in body)).toStrictEqual([true, false, false]);
     expect(failures).toStrictEqual([expect.stringContaining(message) as string]);
+  });
+
+  it('it is asked for again if that was not what the server refused', async () => {
+    const fake = fakeServer(refuse("Unknown parameter: 'include'."), refuse('The model is not there.'), OK);
+    const llm = responsesOn(fake);
+
+    expect(await errorOf(llm.chat(request()))).toMatchObject({ message: expect.stringContaining('not there') as string });
+    await llm.chat(request());
+    expect(fake.sent.map(({ body }) => 'include' in body)).toStrictEqual([true, false, true]);
   });
 
   it.each([

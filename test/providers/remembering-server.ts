@@ -54,9 +54,11 @@ export function rememberingServer(script: Script): RememberingServer {
   return { fetch, heard, responses };
 }
 
-/** A refusal in OpenAI's words. */
+/** A refusal in OpenAI's words, where the adapter is to know them. */
 export function refusal(rules: string): Response {
   const code = rules.includes('previous_response_not_found') ? 'previous_response_not_found' : null;
-  const message = code === null ? rules : 'Previous response not found.';
+  const orphan = /an output without a call, or a second one: (\S+)/.exec(rules)?.[1];
+  const history = orphan === undefined ? rules : `No tool call found for function call output with call_id ${orphan}.`;
+  const message = code === null ? history : 'Previous response not found.';
   return new Response(JSON.stringify({ error: { message, type: 'invalid_request_error', param: null, code } }), { status: 400 });
 }

@@ -20,21 +20,23 @@ export interface WrittenConversation {
   readonly previousResponseId: string | undefined;
   /** Notes that the server has answered, and keeps what it was asked with. */
   readonly keep: (response: LLMResponse) => void;
+  /** Notes that the server did not have the response that the input goes on from. */
+  readonly lose: () => void;
 }
 
 /** Writes the histories of one adapter. */
 export interface ConversationWriter {
   /** Writes what is new of a history. @param isWhole - Whether the server is to be told all of it. */
   write(messages: readonly Message[], isWhole: boolean): WrittenConversation;
-  /** The server did not have a response. Had it none twice in a row, it keeps none. */
-  forget(responseId: string): void;
   /** Leaves what only the server reads out of these messages from now on. @returns Whether there is anything to leave out. */
   leaveOutOwn(messages: readonly Message[]): boolean;
 }
 
 /** Characters of the histories that are remembered. */
 const MAX_HELD_LENGTH = 32 * 1024 * 1024;
+// A server may keep nothing, or not for this conversation: each time costs a request.
 const MAX_LOST_IN_ROW = 2;
+const MAX_LOST_WITHOUT_SUCCESS = 4;
 
 /** Makes a writer. */
 export function createConversationWriter(config: OpenAIResponsesConfig): ConversationWriter {
@@ -43,7 +45,10 @@ export function createConversationWriter(config: OpenAIResponsesConfig): Convers
   const plain = new WeakSet<Message>();
   let history = createHistory();
   let isIncremental = config.isIncremental;
-  let lostInRow = 0;
+  /** How often the server did not have the latest response of a conversation, one time after the other. */
+  const lostInRow = new WeakMap<InputItems, number>();
+  /** How often it had none, counted as long as it never had one. */
+  let lostSoFar: number | undefined = 0;
 
   function createHistory(): HistoryWriter<string, InputItems> {
     return createHistoryWriter(inputHistory({ mediaTypes: options.capabilities?.mediaTypes, replyTarget }));
@@ -51,6 +56,10 @@ export function createConversationWriter(config: OpenAIResponsesConfig): Convers
 
   function replyTarget(message: AssistantMessage): ReplyTarget {
     return { provider, model, keepsThinking, keepsOwn: !plain.has(message) };
+  }
+
+  function lostOf(items: InputItems): number {
+    return lostInRow.get(items) ?? 0;
   }
 
   /** The items of a reply as they are going to be written when it comes back. */
@@ -76,18 +85,25 @@ export function createConversationWriter(config: OpenAIResponsesConfig): Convers
         input: previous === undefined ? items.render(0, tail) : news,
         previousResponseId: previous?.responseId,
         keep(response) {
-          if (previous !== undefined) lostInRow = 0;
+          if (previous !== undefined) {
+            lostInRow.delete(items);
+            lostSoFar = undefined;
+          }
           const { responseId, content } = response;
           // What was for one request only is not in the next history, but it is in what the server keeps.
           const isKept = isIncremental && tail.length === 0 && !hasUnanswered(content, provider);
-          if (!isKept || responseId === undefined) return;
-          held.keep({ responseId, items, count, reply: writeAnswer(response) });
+          if (!isKept || responseId === undefined || lostOf(items) >= MAX_LOST_IN_ROW) return;
+          held.keep({ responseId, items, count, reply: writeAnswer(response), lostBefore: lostSoFar ?? 0 });
+        },
+        lose() {
+          const lost = previous === undefined ? undefined : held.lose(previous.responseId);
+          if (lost === undefined) return;
+          lostInRow.set(items, lostOf(items) + 1);
+          // Several that were lost together were lost once.
+          if (lostSoFar === lost.lostBefore) lostSoFar += 1;
+          if (lostSoFar === MAX_LOST_WITHOUT_SUCCESS) isIncremental = false;
         },
       };
-    },
-    forget(responseId) {
-      if (held.lose(responseId)) lostInRow += 1;
-      if (lostInRow >= MAX_LOST_IN_ROW) isIncremental = false;
     },
     leaveOutOwn(messages) {
       const refused = messages.filter((message) => hasOwn(message) && !plain.has(message));

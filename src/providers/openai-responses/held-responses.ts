@@ -18,6 +18,8 @@ export interface HeldResponse {
   readonly count: number;
   /** JSON of the reply's items as they would go back. */
   readonly reply: string;
+  /** How many losses were counted before it came: it tells anew whether the server keeps what it gives. */
+  readonly lostBefore: number;
 }
 
 /** Where a history goes on from. */
@@ -33,8 +35,8 @@ export interface HeldResponses {
   keep(response: HeldResponse): void;
   /** Where a history goes on from; undefined if the server holds nothing of it. @param items - Its messages, written. */
   find(messages: readonly Message[], items: InputItems): Continuation | undefined;
-  /** The server does not have a response: all others are likely gone as well. @returns Whether that is news. */
-  lose(responseId: string): boolean;
+  /** The server does not have a response, and likely none before it. Other conversations stay. @returns It, if that is news. */
+  lose(responseId: string): HeldResponse | undefined;
 }
 
 interface Conversation {
@@ -59,12 +61,19 @@ export function createHeldResponses(maxLength: number): HeldResponses {
     return conversation;
   }
 
+  function drop(items: InputItems): void {
+    const conversation = conversations.get(items);
+    if (conversation === undefined) return;
+    const { size: freed, responseIds } = conversation;
+    size -= freed;
+    conversations.delete(items);
+    for (const id of responseIds) if (responses.get(id)?.items === items) responses.delete(id);
+  }
+
   function shrink(): void {
-    for (const [items, { size: freed, responseIds }] of conversations) {
+    for (const items of conversations.keys()) {
       if (size <= maxLength) return;
-      size -= freed;
-      conversations.delete(items);
-      for (const id of responseIds) if (responses.get(id)?.items === items) responses.delete(id);
+      drop(items);
     }
   }
 
@@ -92,11 +101,9 @@ export function createHeldResponses(maxLength: number): HeldResponses {
       return undefined;
     },
     lose(responseId) {
-      if (!responses.has(responseId)) return false;
-      responses.clear();
-      conversations.clear();
-      size = 0;
-      return true;
+      const lost = responses.get(responseId);
+      if (lost !== undefined) drop(lost.items);
+      return lost;
     },
   };
 }

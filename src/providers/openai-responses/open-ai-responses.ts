@@ -4,12 +4,22 @@ import type { LLM, LLMRequest } from '../../core/llm.ts';
 import { createHttpLLM, type WrittenRequest } from '../shared/http-llm.ts';
 import { createConversationWriter } from './conversation.ts';
 import { type OpenAIResponsesOptions, resolveOptions } from './options.ts';
-import { isEncryptionRefused, isOwnItemRefused, isResponseLost } from './refusals.ts';
+import { isEncryptionRefused, isOwnItemRefused, isResponseLost, mayBeResponseLost } from './refusals.ts';
 import { createReplyReader, type ResponseReader } from './reply-reader.ts';
 import { createRequestWriter } from './request.ts';
 
 /** OpenAI's models that do not think, and refuse to give their thinking; also behind a gateway's prefix. */
 const UNTHINKING_MODEL = /(?:^|\/)(?:gpt-[34]|gpt-5[\w.]*-chat|chatgpt)/;
+
+/** How a request is said. */
+interface Wording {
+  /** Whether the server is told the whole history. */
+  readonly isWhole: boolean;
+  /** Whether it is asked for the thinking in encrypted form. */
+  readonly asked: boolean;
+  /** Called once the request was taken: what was changed in it was the reason that it was not before. */
+  readonly onTaken: (() => void) | undefined;
+}
 
 /**
  * Makes an LLM of a server that speaks the Responses protocol: OpenAI and Azure; xAI, OpenRouter, LM Studio, vLLM,
@@ -31,23 +41,24 @@ export function openAIResponses(options: OpenAIResponsesOptions): LLM {
   const writeRequest = createRequestWriter(config);
   let asksEncrypted = config.keepsThinking && !UNTHINKING_MODEL.test(model);
 
-  function write(request: LLMRequest, isWhole: boolean): WrittenRequest {
+  function write(request: LLMRequest, { isWhole, asked, onTaken }: Wording): WrittenRequest {
     const conversation = conversations.write(request.messages, isWhole);
     const { input, previousResponseId } = conversation;
-    const asked = asksEncrypted;
     const { body, toolName } = writeRequest({ request, input, previousResponseId, asksEncrypted: asked });
     let reply: ResponseReader | undefined;
 
+    /** @param change - What is said in another way. */
+    function again(change: Partial<Wording>): WrittenRequest {
+      return write(request, { isWhole, asked, onTaken, ...change });
+    }
+
     function instead(error: LLMError): WrittenRequest | undefined {
-      if (previousResponseId !== undefined && isResponseLost(error)) {
-        conversations.forget(previousResponseId);
-        return write(request, true);
+      if (previousResponseId !== undefined && mayBeResponseLost(error)) {
+        if (isResponseLost(error)) conversation.lose();
+        return again({ isWhole: true, onTaken: isResponseLost(error) ? onTaken : conversation.lose });
       }
-      if (asked && isEncryptionRefused(error)) {
-        asksEncrypted = false;
-        return write(request, isWhole);
-      }
-      return isOwnItemRefused(error) && conversations.leaveOutOwn(request.messages) ? write(request, isWhole) : undefined;
+      if (asked && isEncryptionRefused(error)) return again({ asked: false });
+      return isOwnItemRefused(error) && conversations.leaveOutOwn(request.messages) ? again({}) : undefined;
     }
 
     return {
@@ -57,6 +68,9 @@ export function openAIResponses(options: OpenAIResponsesOptions): LLM {
         return reply;
       },
       onResponse(response) {
+        // Whatever was refused, it is now known to have been what was left out.
+        if (!asked) asksEncrypted = false;
+        onTaken?.();
         if (reply?.isHeld === true) conversation.keep(response);
       },
       instead,
@@ -66,6 +80,6 @@ export function openAIResponses(options: OpenAIResponsesOptions): LLM {
   return createHttpLLM(config, {
     fixed: [],
     authorize: (key) => [['authorization', `Bearer ${key}`]],
-    write: (request) => write(request, false),
+    write: (request) => write(request, { isWhole: false, asked: asksEncrypted, onTaken: undefined }),
   });
 }

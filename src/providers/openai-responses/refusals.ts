@@ -8,9 +8,15 @@ import type { LLMError } from '../../core/errors.ts';
 /** Code of the error for an answer that leaves out the response before it. */
 export const IGNORED_RESPONSE = 'previous_response_ignored';
 
-/** A model that does not think, or a server that knows no encrypted thinking. */
+/** A model that does not think, or a server that does not know what it was asked to include. */
 const ENCRYPTION_REFUSED =
-  /encrypted content is not supported|(?:unknown|unsupported|unrecognized|unexpected|invalid|not supported).{0,40}\binclude\b|\binclude\b.{0,40}(?:unknown|unsupported|unrecognized|unexpected|invalid|not (?:supported|permitted|allowed))/i;
+  /encrypted (?:reasoning |thinking )?content is not supported|(?:unknown|unsupported|unexpected|invalid|not support).{0,80}\breasoning\.encrypted_content|\breasoning\.encrypted_content.{0,80}(?:unknown|unsupported|unexpected|invalid|not (?:a |an )?(?:supported|permitted|allowed|valid))/i;
+
+/** The field `include`, not the word, and not a tool's field of that name. */
+const INCLUDE_FIELD =
+  /['"`]include(?:\[\d+\])?['"`]|(?:^|[:(\n]\s*|\bbody\.)include(?:\[\d+\]|\.\d+)?:|\b(?:parameter|field|argument|property|key|option)s?:? include\b|\binclude (?:parameter|field|argument|option)\b/i;
+const FIELD_REFUSED = /unknown|unsupported|unrecogni[sz]ed|unexpected|invalid|not support|not (?:permitted|allowed|recogni[sz]ed|available)|should be/i;
+const ABOUT_TOOLS = /\b(?:tool|function|schema)s?\b/i;
 
 /** What a server says to items that it gave itself, when they come back. */
 const OWN_ITEMS_REFUSED = [
@@ -25,14 +31,23 @@ const OWN_ITEMS_REFUSED = [
   /\bitem\b.{0,20}\bis not an array|cannot determine type of 'item'/i,
 ];
 
-/** The response that a request goes on from is not there, or not what it was. */
-export function isResponseLost({ kind, code, message }: LLMError): boolean {
-  return code === IGNORED_RESPONSE || kind === 'invalid_history' || /previous[_ ]response/i.test(`${code} ${message}`);
+/** The response that a request goes on from is not there. */
+export function isResponseLost({ code, message }: LLMError): boolean {
+  return code === IGNORED_RESPONSE || /previous[_ ]response/i.test(`${code} ${message}`);
+}
+
+/**
+ * What a server says of a history may be about what it should have kept, unless the history that it is told whole has the
+ * same fault: outputs without their calls.
+ */
+export function mayBeResponseLost(error: LLMError): boolean {
+  return error.kind === 'invalid_history' || isResponseLost(error);
 }
 
 /** The server does not give thinking in encrypted form. */
 export function isEncryptionRefused({ kind, message }: LLMError): boolean {
-  return kind === 'invalid_request' && ENCRYPTION_REFUSED.test(message);
+  if (kind !== 'invalid_request') return false;
+  return ENCRYPTION_REFUSED.test(message) || (INCLUDE_FIELD.test(message) && FIELD_REFUSED.test(message) && !ABOUT_TOOLS.test(message));
 }
 
 /** The server does not take back what it gave: thinking, or items of its own tools. */
