@@ -94,6 +94,13 @@ describe('a reply', () => {
     expect(response.usage).toMatchObject({ inputTokens: 0, outputTokens: 0 });
   });
 
+  it.each([{}, null, { input_tokens: null, output_tokens: null }])('law-5: usage that says nothing takes none away that came before: %j', async (usage) => {
+    const told = { type: 'response.in_progress', response: responseOf([], { status: 'in_progress', usage: { input_tokens: 7, output_tokens: 2 } }) };
+    const { response } = await readReply(named([told, ...itemEvents([said(1, 'x')]), completed([], { usage })]));
+
+    expect(response.usage).toMatchObject({ inputTokens: 7, outputTokens: 2 });
+  });
+
   it('GN3: keeps every item in its place', async () => {
     const search = { type: 'web_search_call', id: 'ws_1', status: 'completed', action: { type: 'search', query: 'q' } };
     const items = [reasoning(1), search, said(1, 'a'), reasoning(2), called(1), said(2, 'b'), called(2)];
@@ -306,6 +313,7 @@ describe('calls', () => {
     ['the event of the whole arguments', [{ type: 'response.function_call_arguments.done', output_index: 0, item_id: 'fc_1', arguments: '{"command":"ls"}' }, done(0, CALL)]],
     ['the whole item', [done(0, { ...CALL, arguments: '{"command":"ls"}' })]],
     ['the whole item, as an object', [done(0, { ...CALL, arguments: { command: 'ls' } })]],
+    ['the event of the whole arguments, as an object', [{ type: 'response.function_call_arguments.done', output_index: 0, arguments: { command: 'ls' } }, done(0, { ...CALL, arguments: { command: 'ls' } })]],
     ['fragments and both', [inputDelta(0, '{"command":'), inputDelta(0, '"ls"}'), { type: 'response.function_call_arguments.done', output_index: 0, arguments: '{"command":"ls"}' }, done(0, { ...CALL, arguments: '{"command":"ls"}' })]],
     ['fragments and the same, written in another way', [inputDelta(0, '{"command":"ls"}'), done(0, { ...CALL, arguments: '{"command": "ls"}' })]],
   ])('OR4, BR-152: takes arguments from %s', async (_name, list) => {
@@ -531,6 +539,14 @@ describe('items that a server does not tell apart', () => {
     }
   });
 
+  it('ids that several items have do not go back', async () => {
+    const body = JSON.stringify(responseOf([reasoning(1), { ...called(1), id: 'fc_1' }, { ...called(2), id: 'fc_1' }]));
+    const results = [1, 2].map((at) => toolMessage('r', { toolCallId: `own_resp_1_${at}`, name: 'f' }));
+    const { sent } = await sentBack(body, (message) => [userMessage('go'), message, ...results]);
+
+    expect(inputOf(sent[1]!).slice(1, 4).map(({ type, id, call_id: callId }) => [type, id, callId])).toStrictEqual([['reasoning', undefined, undefined], ['function_call', undefined, 'call_1'], ['function_call', undefined, 'call_2']]);
+  });
+
   it('what the end only divides in another way does not come twice', async () => {
     const { response } = await readReply(named([created(), ...itemEvents([said(1, 'ab')]), completed([said(2, 'a'), said(3, 'b')])]));
 
@@ -593,6 +609,9 @@ describe('odd streams', () => {
 
   it('a response that is complete and has an empty error is complete', async () => {
     expect((await readReply(reply([said(1, 'x')], { error: {} }))).response.stopReason).toBe('end_turn');
+    expect((await readReply(JSON.stringify(responseOf([said(1, 'x')], { error: {} })))).response.stopReason).toBe('end_turn');
+    expect((await readReply(named([{ ...created(), error: {} }, ...itemEvents([said(1, 'x')]), { ...completed(), error: {} }]))).response.stopReason).toBe('end_turn');
+    expect(await errorOfReply(reply([said(1, 'x')], { error: 'out of order' }))).toMatchObject({ kind: 'server', message: expect.stringContaining('out of order') as string });
     expect(await errorOfReply(reply([said(1, 'x')], { error: { code: 'server_error', message: 'm' } }))).toMatchObject({ kind: 'server' });
   });
 });
@@ -711,6 +730,31 @@ describe('errors', () => {
 
   it('OR6: what a failed response cost is told', async () => {
     expect(await errorOfReply(named([failed({ code: 'server_error', message: 'm' }, { usage: { input_tokens: 7, output_tokens: 1 } })]))).toMatchObject({ usage: { inputTokens: 7 } });
+  });
+
+  it('law-5: what a failure cost that was not streamed is told', async () => {
+    const usage = { input_tokens: 7, output_tokens: 1 };
+    const bodies = [responseOf([], { status: 'failed', error: { code: 'server_error', message: 'm' }, usage }), responseOf([], { status: 'failed', error: null, usage }), { error: { message: 'm' }, usage }, { type: 'error', message: 'm', usage }];
+
+    for (const body of bodies) expect(await errorOfReply(JSON.stringify(body))).toMatchObject({ kind: 'server', usage: { inputTokens: 7, outputTokens: 1 } });
+  });
+
+  it('words of a server that end in an error hold no key, and are no longer than a line', async () => {
+    const key = `sk-test-${'k'.repeat(80)}`;
+    const bodies = (word: string): readonly string[] => [
+      JSON.stringify(responseOf([], { status: word })),
+      JSON.stringify(responseOf([], { status: 'incomplete', incomplete_details: { reason: word } })),
+      streamOf(added(0, { ...CALL, name: word }), inputDelta(0, '{'), done(0, { ...CALL, name: word, arguments: '{}' })),
+      named([{ type: 'response.completed', response: word }]),
+    ];
+    for (const word of [`x${key}y`, 'long '.repeat(10_000)]) {
+      for (const body of bodies(word)) {
+        const error = await errorOf(responsesOn(fakeServer({ body }), { apiKey: key }).chat(request()));
+        const told = JSON.stringify([error.message, error.code, error.stack]);
+        expect(told).not.toContain('kkkk');
+        expect(error.message.length + error.code.length).toBeLessThan(3000);
+      }
+    }
   });
 
   it.each<[string, Item | readonly unknown[]]>([

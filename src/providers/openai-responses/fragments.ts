@@ -6,6 +6,8 @@ import type { InputKind, TextKind, ThinkingKind, WireEvent } from './wire-event.
 export interface Fragment {
   /** The field that holds its text. */
   readonly field: string;
+  /** Whether an object may stand there, in the place of its JSON. */
+  readonly mayBeObject: boolean;
   /** Hands the text on. */
   readonly read: (reader: ItemReader, event: WireEvent, text: string) => void;
 }
@@ -27,13 +29,13 @@ export const FRAGMENTS: ReadonlyMap<string, Fragment> = new Map([
 ]);
 
 function text(field: string, kind: TextKind): Fragment {
-  return { field, read: (reader, event, given) => reader.addText(event, given, kind) };
+  return { field, mayBeObject: false, read: (reader, event, given) => reader.addText(event, given, kind) };
 }
 
 function thinking(field: string, kind: ThinkingKind): Fragment {
-  return { field, read: (reader, event, given) => reader.addThinking(event, given, kind) };
+  return { field, mayBeObject: false, read: (reader, event, given) => reader.addThinking(event, given, kind) };
 }
 
 function input(field: string, kind: InputKind): Fragment {
-  return { field, read: (reader, event, given) => reader.addInput(event, given, kind) };
+  return { field, mayBeObject: kind.isWhole, read: (reader, event, given) => reader.addInput(event, given, kind) };
 }

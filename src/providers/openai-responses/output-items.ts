@@ -124,7 +124,7 @@ export function missingInput({ name, inputText }: PartialCall, whole: string): s
   throw new LLMError({
     kind: 'malformed_response',
     code: 'input_mismatch',
-    message: `The arguments of the call of ${JSON.stringify(name.slice(0, 64))} came in pieces that do not make up the whole that was sent after them.`,
+    message: `The arguments of a call came in pieces that do not make up the whole that was sent after them. The call was of ${JSON.stringify(name)}.`,
   });
 }
 

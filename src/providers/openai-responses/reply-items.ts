@@ -52,7 +52,7 @@ export function writeReply(message: AssistantMessage, wireIds: readonly string[]
   const { drafts, isWhole } = draftItems(message, wireIds, target);
   const kept = drafts.slice(0, drafts.findLastIndex(({ kind }) => kind !== 'reasoning') + 1);
   if (kept.length === 0) return undefined;
-  const withIds = isWhole && kept.length === drafts.length && kept.some(({ kind }) => kind === 'reasoning') && kept.every(hasId);
+  const withIds = isWhole && kept.length === drafts.length && kept.some(({ kind }) => kind === 'reasoning') && haveIds(kept);
   const items = withIds ? kept.map(toItem) : joinMessages(kept).map(toAnonymousItem);
   return items.map((item) => JSON.stringify(item)).join(',');
 }
@@ -142,8 +142,10 @@ function toCallDraft(call: ToolCallPart, callId: string, { id, namespace, caller
   return { kind: 'call', id: toItemId(id, 'function_call'), item };
 }
 
-function hasId(draft: Draft): boolean {
-  return draft.kind === 'provider' || draft.id !== undefined;
+/** Whether each has an id, and none that of another. */
+function haveIds(drafts: readonly Draft[]): boolean {
+  const ids = drafts.map((draft) => (draft.kind === 'provider' ? draft.item['id'] : draft.id)).filter((id) => id !== undefined);
+  return drafts.every((draft) => draft.kind === 'provider' || draft.id !== undefined) && new Set(ids).size === ids.length;
 }
 
 /** The item as the server knows it. */

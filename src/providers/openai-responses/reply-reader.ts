@@ -7,11 +7,11 @@
 import { LLMError } from '../../core/errors.ts';
 import { isRecord, type JsonValue } from '../../core/json.ts';
 import type { LLMResponse } from '../../core/llm.ts';
-import { NO_USAGE } from '../../core/usage.ts';
+import { NO_USAGE, type Usage } from '../../core/usage.ts';
 import { isErrorBody } from '../shared/error-body.ts';
 import { word } from '../shared/json-values.ts';
 import type { ReplyOutlet, ReplyReader } from '../shared/reply-reader.ts';
-import { FRAGMENTS } from './fragments.ts';
+import { type Fragment, FRAGMENTS } from './fragments.ts';
 import { createItemReader } from './item-reader.ts';
 import { isSubstance, type PartContext, toPartialParts, toReplyParts } from './output-items.ts';
 import { IGNORED_RESPONSE } from './refusals.ts';
@@ -39,7 +39,8 @@ export function createReplyReader(options: ReplyReaderOptions): ResponseReader {
   /** Of a response that ended: `completed`, or another word that stands for an end. */
   let status: string | undefined;
   let incompleteReason: string | undefined;
-  let rawUsage: unknown;
+  /** The latest that says anything. */
+  let usage: Usage | undefined;
   let isStored = true;
   let progress = 0;
   const reader = createItemReader({
@@ -55,10 +56,10 @@ export function createReplyReader(options: ReplyReaderOptions): ResponseReader {
     const fragment = FRAGMENTS.get(type);
     // Nearly all events are fragments, and none of them is an error.
     if (fragment !== undefined && isRecord(event)) {
-      fragment.read(reader, event, textOf(event, fragment.field));
+      fragment.read(reader, event, textOf(event, fragment));
       return;
     }
-    if (isErrorBody(event)) throw toError(event);
+    if (isErrorBody(event)) throw errorOf(event);
     if (!isRecord(event)) return;
     switch (type) {
       case 'response.output_text.annotation.added':
@@ -93,18 +94,29 @@ export function createReplyReader(options: ReplyReaderOptions): ResponseReader {
   }
 
   function readBody(body: unknown): boolean {
-    if (isErrorBody(body)) throw toError(body);
+    if (isErrorBody(body)) throw errorOf(body);
     if (!isRecord(body) || !(body['object'] === 'response' || Array.isArray(body['output']))) return false;
     readEnd(body, 'completed');
     return true;
   }
 
+  /** The error that a server tells of in the place of a reply; what it cost may stand beside it. */
+  function errorOf(body: unknown): LLMError {
+    if (isRecord(body)) noteUsage(body['usage']);
+    return toError(body);
+  }
+
+  function noteUsage(raw: unknown): void {
+    const told = readUsage(raw);
+    if (told.inputTokens + told.cacheReadTokens + told.cacheWriteTokens + told.outputTokens > 0) usage = told;
+  }
+
   /** What a response says of itself from its beginning. */
   function readHead(response: WireEvent): void {
-    const { id, model, usage, store, previous_response_id: previous } = response;
+    const { id, model, store, previous_response_id: previous } = response;
     responseId = word(id) ?? responseId;
     modelId = word(model) ?? modelId;
-    if (isRecord(usage)) rawUsage = usage;
+    noteUsage(response['usage']);
     if (store === false) isStored = false;
     if (previousResponseId !== undefined && previous === null) {
       const message = `${provider} left out the response that the request went on from.`;
@@ -117,7 +129,7 @@ export function createReplyReader(options: ReplyReaderOptions): ResponseReader {
     readHead(response);
     const { error, incomplete_details: details, output } = response;
     const ended = word(response['status']) ?? ending;
-    const hasError = isRecord(error) && Object.keys(error).length > 0;
+    const hasError = isRecord(error) ? Object.keys(error).length > 0 : word(error) !== undefined;
     if (ended === 'failed' || hasError) {
       throw toError({ error: hasError ? error : { code: 'server_error', message: 'the response failed, and it is not said why' } });
     }
@@ -139,14 +151,14 @@ export function createReplyReader(options: ReplyReaderOptions): ResponseReader {
   }
 
   function malformed(type: unknown, what: string): LLMError {
-    const event = JSON.stringify(String(type).slice(0, 100));
-    return new LLMError({ kind: 'malformed_response', message: `${provider} sent an event ${event} ${what}.` });
+    return new LLMError({ kind: 'malformed_response', message: `${provider} sent an event ${what}: ${JSON.stringify(String(type))}.` });
   }
 
-  function textOf(event: WireEvent, field: string): string {
+  function textOf(event: WireEvent, { field, mayBeObject }: Fragment): string {
     const text = event[field];
-    if (typeof text !== 'string') throw malformed(event['type'], `without the text \`${field}\``);
-    return text;
+    if (typeof text === 'string') return text;
+    if (mayBeObject && typeof text === 'object' && text !== null) return JSON.stringify(text);
+    throw malformed(event['type'], `without the text \`${field}\``);
   }
 
   function recordOf(event: WireEvent, field: string): WireEvent {
@@ -162,8 +174,9 @@ export function createReplyReader(options: ReplyReaderOptions): ResponseReader {
   }
 
   function finish(sawEnd: boolean): LLMResponse {
+    const { items } = reader;
     // An end mark of another protocol is an end if nothing is left open.
-    const isEnded = status !== undefined || (sawEnd && reader.items.length > 0 && reader.isAllDone);
+    const isEnded = status !== undefined || (sawEnd && items.length > 0 && reader.isAllDone);
     if (!isEnded) {
       const message = `${provider} ended its answer before the reply was complete.`;
       throw new LLMError({ kind: 'network', code: 'stream_incomplete', message });
@@ -172,19 +185,19 @@ export function createReplyReader(options: ReplyReaderOptions): ResponseReader {
       const message = `${provider} sent a tool call without the tool's name.`;
       throw new LLMError({ kind: 'malformed_response', code: 'nameless_call', message });
     }
-    const hasCalls = reader.items.some(({ kind }) => kind === 'call');
+    const hasCalls = items.some(({ kind }) => kind === 'call');
     const stopReason = toStopReason({ incompleteReason, hasCalls, isRefused: reader.isRefused });
     const mayBeEmpty = stopReason === 'filtered' || stopReason === 'max_tokens';
-    if (!mayBeEmpty && !reader.items.some(isSubstance)) {
+    if (!mayBeEmpty && !items.some(isSubstance)) {
       const message = `${provider} sent an empty reply (${incompleteReason ?? status ?? 'no status'}).`;
       throw new LLMError({ kind: 'malformed_response', code: 'empty', message });
     }
     const rawStopReason = incompleteReason ?? status;
     return {
-      content: toReplyParts(reader.items, options),
+      content: toReplyParts(items, options),
       stopReason,
       ...(rawStopReason !== undefined && { rawStopReason }),
-      usage: rawUsage === undefined ? NO_USAGE : readUsage(rawUsage),
+      usage: usage ?? NO_USAGE,
       ...(responseId !== undefined && { responseId }),
       ...(modelId !== undefined && { modelId }),
     };
@@ -210,7 +223,7 @@ export function createReplyReader(options: ReplyReaderOptions): ResponseReader {
       return status === 'completed' && isStored;
     },
     get usage() {
-      return rawUsage === undefined ? undefined : readUsage(rawUsage);
+      return usage;
     },
     partial: () => toPartialParts(reader.items, options),
   };
