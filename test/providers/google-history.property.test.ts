@@ -60,7 +60,7 @@ describe.each(GENERATIONS)('Gemini histories of generation %i', (generation, mod
         expect(checkGenerateContentRequest(fake.sent[0]?.body, { generation })).toStrictEqual([]);
         expect(JSON.stringify(messages)).toBe(before);
       }),
-      { numRuns: RUNS / 4 },
+      { numRuns: Math.ceil(RUNS / 4) },
     );
   });
 
@@ -73,7 +73,7 @@ describe.each(GENERATIONS)('Gemini histories of generation %i', (generation, mod
 
         for (const { body } of fake.sent) expect(checkGenerateContentRequest(body, { generation })).toStrictEqual([]);
       }),
-      { numRuns: RUNS / 8 },
+      { numRuns: Math.ceil(RUNS / 8) },
     );
   });
 
@@ -89,7 +89,7 @@ describe.each(GENERATIONS)('Gemini histories of generation %i', (generation, mod
         for (const [at, { text }] of fake.sent.slice(1).entries()) expect(text.startsWith(beginning(fake.sent[at]!.text))).toBe(true);
         expect(fake.sent.at(-1)?.text).toBe(fake.sent.at(-2)?.text);
       }),
-      { numRuns: RUNS / 8 },
+      { numRuns: Math.ceil(RUNS / 8) },
     );
   });
 
@@ -114,7 +114,7 @@ describe.each(GENERATIONS)('Gemini histories of generation %i', (generation, mod
 
         expect(fake.sent[1]!.text).toBe(fake.sent[0]!.text);
       }),
-      { numRuns: RUNS / 8 },
+      { numRuns: Math.ceil(RUNS / 8) },
     );
   });
 });

@@ -3,7 +3,7 @@
  * characters and line ends. Black-box.
  */
 import { describe, expect, it } from 'vitest';
-import { createEventDispatcher, createTranscript, type LLMError, runTurn } from 'turnloop';
+import { createEventDispatcher, createTranscript, defineTool, type LLMError, runTurn } from 'turnloop';
 import { errorOf, events, fakeServer, request } from './fake-server.ts';
 import { bodyOf, chunk, errorOfGemini, geminiOn, OK, readGemini, stream } from './google-support.ts';
 
@@ -305,6 +305,18 @@ describe('calls', () => {
     expect(await errorOfGemini(stream(chunk([{ functionCall: { args: { a: 1 } } }], 'STOP')))).toMatchObject({ kind: 'malformed_response', code: 'nameless_call' });
     expect((await readGemini(stream(chunk([{ text: 'x' }, { functionCall: {} }], 'STOP')))).response.content).toHaveLength(1);
   });
+});
+
+it('BR-092: a call with an integer that no double holds never runs, and the model is told', async () => {
+  const calling = 'data: {"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{"id":9223372036854775807}}}]},"finishReason":"STOP"}]}\n\n';
+  const fake = fakeServer({ body: calling }, OK);
+  const { buildMessages, record } = createTranscript();
+  const ran: unknown[] = [];
+  const f = defineTool({ name: 'f', description: 'd', input: { type: 'object', properties: { id: { type: 'integer' } } }, execute: (input) => void ran.push(input) });
+  await runTurn({ llm: geminiOn(fake), tools: [f], input: 'go', buildMessages, dispatchEvent: createEventDispatcher({ record }) });
+
+  expect(ran).toStrictEqual([]);
+  expect(JSON.stringify(bodyOf(fake.sent[1]).contents.at(-1))).toMatch(/too large to be exact; send it as a string/);
 });
 
 describe('calls that Vertex AI streams value by value', () => {

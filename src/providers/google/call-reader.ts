@@ -100,7 +100,13 @@ export function toReplyCall({ name, id, inputText, signature }: PartialCall, mod
   };
 }
 
-/** Arguments come as an object, and from some proxies as its text. */
+/**
+ * Arguments come as an object, and from some proxies as its text.
+ *
+ * A value has no text to keep: a server's own arguments are a `Struct` of protocol buffers, whose numbers are doubles. An
+ * integer beyond them comes out rounded here. The loop refuses such and asks the model for a text, but for one of 22 digits
+ * or more, which comes out as a fraction times a power of ten.
+ */
 function toInputText(args: unknown): string {
   if (typeof args === 'string') return args;
   return args === undefined || args === null ? '{}' : JSON.stringify(args);
