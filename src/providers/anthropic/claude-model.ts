@@ -25,6 +25,11 @@ export interface ThinkingAbilities {
   readonly interleavesByHeader: boolean;
   /** Whether it refuses a temperature even when it does not think. */
   readonly refusesTemperature: boolean;
+  /**
+   * Whether it takes its thinking back only behind the very conversation that it came from, and can be told to leave out
+   * what stands behind another.
+   */
+  readonly bindsThinking: boolean;
 }
 
 /** `claude-opus-4-6`, `anthropic.claude-3-5-sonnet-20240620-v1:0`, `claude-sonnet-4@20250514`, `anthropic/claude-4.6-opus`, `claude-v2:1`. */
@@ -39,6 +44,8 @@ const UNFORCED_SINCE: ReadonlyMap<string, number> = new Map([
   ['fable', 501],
   ['mythos', 501],
 ]);
+/** The versions since which thinking is bound to its conversation. */
+const BOUND_SINCE: ReadonlyMap<string, number> = new Map([...UNFORCED_SINCE, ['haiku', 505]]);
 
 /** By the first version that has it, newest first. */
 const OUTPUT_TOKENS: readonly (readonly [version: number, tokens: number])[] = [
@@ -71,7 +78,7 @@ export function outputCeiling(claude: ClaudeModel | undefined): number {
 /** How a model thinks. Compatible servers know the older way, a budget. */
 export function thinkingAbilities(claude: ClaudeModel | undefined): ThinkingAbilities {
   if (claude === undefined) {
-    return { mode: 'budget', takesBudget: true, off: 'disabled', interleavesByHeader: false, refusesTemperature: false };
+    return { mode: 'budget', takesBudget: true, off: 'disabled', interleavesByHeader: false, refusesTemperature: false, bindsThinking: false };
   }
   const { version } = claude;
   return {
@@ -80,18 +87,18 @@ export function thinkingAbilities(claude: ClaudeModel | undefined): ThinkingAbil
     off: turnedOff(claude),
     interleavesByHeader: version >= 400 && version < 407,
     refusesTemperature: version >= 407,
+    bindsThinking: isSince(claude, BOUND_SINCE),
   };
 }
 
 /** Whether a call can be forced upon a model. */
 export function takesForcedCalls(claude: ClaudeModel | undefined): boolean {
-  const since = claude === undefined ? undefined : UNFORCED_SINCE.get(claude.family);
-  return since === undefined || !isFrom(claude, since);
+  return claude === undefined || !isSince(claude, UNFORCED_SINCE);
 }
 
-/** Whether a model is known to be of a version, or a later one. */
-function isFrom(claude: ClaudeModel | undefined, version: number): boolean {
-  return claude !== undefined && Number.isFinite(claude.version) && claude.version >= version;
+/** Whether a model is known to be of its family's version, or a later one. */
+function isSince({ family, version }: ClaudeModel, versions: ReadonlyMap<string, number>): boolean {
+  return Number.isFinite(version) && version >= (versions.get(family) ?? Infinity);
 }
 
 function turnedOff({ family, version }: ClaudeModel): ThinkingAbilities['off'] {

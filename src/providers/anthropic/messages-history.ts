@@ -9,6 +9,7 @@
  *   request, or beside calls whose results the host brings. Before any other user's turn it is left out, and a result
  *   without its call always is.
  */
+import type { AssistantMessage } from '../../core/message.ts';
 import type { HistoryFormat, HistorySink } from '../shared/history-writer.ts';
 import { createTurnList, type TurnEnd, type WrittenBlocks } from '../shared/turn-list.ts';
 import { COMMON_IDS, type IdRules } from '../shared/wire-ids.ts';
@@ -36,12 +37,15 @@ const MESSAGES_IDS: IdRules = { legal: /^[a-zA-Z0-9_-]{1,64}$/, derive: COMMON_I
 /** Stands for the user where a history begins with a reply. A model reads it. */
 const BEGINNING: WrittenBlocks = { role: 'user', blocks: [JSON.stringify({ type: 'text', text: '(the conversation begins)' })] };
 
-/** How this protocol writes histories. */
-export function messagesHistory(target: WireTarget): HistoryFormat<WrittenMessage, MessagesHistory> {
+/** How this protocol writes histories. @param replyTarget - Asked at each reply that is written for the first time. */
+export function messagesHistory(
+  target: WireTarget,
+  replyTarget: (message: AssistantMessage) => WireTarget,
+): HistoryFormat<WrittenMessage, MessagesHistory> {
   return {
     idRules: MESSAGES_IDS,
     user: (message) => writeUser(message, target),
-    assistant: (message, wireIds) => writeAssistant(message, wireIds, target),
+    assistant: (message, wireIds) => writeAssistant(message, wireIds, replyTarget(message)),
     tool: (message, wireId) => writeTool(message, wireId, target),
     createSink,
   };

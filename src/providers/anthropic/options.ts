@@ -27,7 +27,10 @@ export interface AnthropicOptions extends ProviderOptions, ThinkingOptions {
   readonly temperature?: number | undefined;
   /**
    * What becomes of the thinking in the history: `keep` sends back all that came from this provider and model, unchanged
-   * and in its place; `signed` what has a signature; `drop` none.
+   * and in its place; `signed` what has a signature; `drop` none. Newer Claude models (since 5.5; Fable and Mythos since
+   * 5.1) take it only behind the very conversation that it came from, and some accounts are refused otherwise: the request
+   * is sent once more, with the model told to leave out such thinking, and so are later ones. Thinking that a server
+   * refuses for any other reason is left out from then on.
    *
    * @defaultValue `keep`; for Claude, which refuses unsigned thinking, without what was not signed and is no thinking of
    * a reply: a host made it up
@@ -65,8 +68,12 @@ export interface AnthropicConfig extends ProviderConfig {
   readonly outputCeiling: number;
   /** Whether the model can be made to call a tool. */
   readonly takesForcedCalls: boolean;
-  /** Headers of every request beside the key. */
-  readonly fixedHeaders: HeaderList;
+  /** Whether requests can tell the server to leave out thinking of another conversation. */
+  readonly takesBinding: boolean;
+  /** Whether the model is known to be Claude, by its name. */
+  readonly isClaude: boolean;
+  /** Headers of every request beside the key. @param dropsUnbound - Whether the server is told to leave out thinking of another conversation. */
+  readonly headersFor: (dropsUnbound: boolean) => HeaderList;
   /** The fields that are the same in every request. */
   readonly fixedFields: JsonObject;
 }
@@ -98,6 +105,7 @@ const RULES: OptionRules<AnthropicOptions> = {
 const VERSION = '2023-06-01';
 const BETA_HEADER = 'anthropic-beta';
 const INTERLEAVED_THINKING = 'interleaved-thinking-2025-05-14';
+const THINKING_BINDING = 'thinking-binding-controls-2026-08-01';
 
 /**
  * Checks options and fills in the defaults.
@@ -109,7 +117,9 @@ export function resolveOptions(options: AnthropicOptions): AnthropicConfig {
   const claude = parseClaude(config.model);
   const thinking = thinkingSettings(options, claude);
   const headers = Object.entries(options.headers ?? {});
-  const betas = betaNames(options, headers, thinking);
+  const needed = thinking.needsInterleavedHeader ? [INTERLEAVED_THINKING] : [];
+  const fixedHeaders = toHeaders(betaNames(options, headers, needed));
+  const bindingHeaders = toHeaders(betaNames(options, headers, [...needed, THINKING_BINDING]));
   return {
     ...config,
     // Theirs are among the betas, and would replace ours.
@@ -118,15 +128,21 @@ export function resolveOptions(options: AnthropicOptions): AnthropicConfig {
     thinkingHistory: options.thinkingHistory ?? (claude === undefined ? 'keep' : 'received'),
     outputCeiling: options.capabilities?.maxOutputTokens ?? outputCeiling(claude),
     takesForcedCalls: takesForcedCalls(claude),
-    fixedHeaders: [['anthropic-version', VERSION], ...(betas.length === 0 ? [] : [[BETA_HEADER, betas.join(',')] as const])],
+    // A field of the host's takes the place of the one that says it.
+    takesBinding: thinking.takesBinding && !Object.hasOwn(options.body ?? {}, 'thinking'),
+    isClaude: claude !== undefined,
+    headersFor: (dropsUnbound) => (dropsUnbound ? bindingHeaders : fixedHeaders),
     fixedFields: definedFields({ model: config.model, stream: config.isStreamed }, options.body),
   };
 }
 
-/** Each name once, in the order in which they were given. */
-function betaNames({ betas }: AnthropicOptions, headers: readonly (readonly [string, string])[], thinking: ThinkingSettings): readonly string[] {
+function toHeaders(betas: readonly string[]): HeaderList {
+  return [['anthropic-version', VERSION], ...(betas.length === 0 ? [] : [[BETA_HEADER, betas.join(',')] as const])];
+}
+
+/** Each name once, in the order in which they were given. @param needed - What our own fields need. */
+function betaNames({ betas }: AnthropicOptions, headers: readonly (readonly [string, string])[], needed: readonly string[]): readonly string[] {
   const given = headers.flatMap(([name, value]) => (isBetaHeader(name) ? value.split(',') : []));
-  const needed = thinking.needsInterleavedHeader ? [INTERLEAVED_THINKING] : [];
   return [...new Set([...(betas ?? []), ...given, ...needed].map((name) => name.trim()))].filter((name) => name !== '');
 }
 

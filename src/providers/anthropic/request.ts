@@ -7,17 +7,19 @@
  */
 import type { JsonObject, JsonValue } from '../../core/json.ts';
 import type { LLMRequest, ToolDefinition } from '../../core/llm.ts';
+import type { AssistantMessage, Message } from '../../core/message.ts';
 import { systemRuntime } from '../../core/runtime.ts';
 import { assertMessages } from '../shared/assert-messages.ts';
-import { createHistoryWriter } from '../shared/history-writer.ts';
+import { createHistoryWriter, type HistoryWriter } from '../shared/history-writer.ts';
 import { cleanText, isBlank } from '../shared/wire-text.ts';
 import { markBlock, planCacheMarks } from './cache-marks.ts';
 import { isOpenContainer, toContainerField } from './container.ts';
 import { assertChoice, type MessageTools, toWireChoice, writeTools } from './message-tools.ts';
-import type { WireTarget } from './message-wire.ts';
-import { messagesHistory, type RenderedMessages } from './messages-history.ts';
+import type { WireTarget, WrittenMessage } from './message-wire.ts';
+import { type MessagesHistory, messagesHistory, type RenderedMessages } from './messages-history.ts';
 import type { AnthropicConfig } from './options.ts';
 import { toOutputSchema } from './output-schema.ts';
+import { toThinkingBlock } from './thinking-block.ts';
 
 /** A request's text. */
 export interface RequestText {
@@ -34,8 +36,18 @@ export interface RequestWriter {
    *
    * @throws {@link index.LLMError | LLMError} for a history that says nothing, a call forced upon a model that refuses it, and
    * a response schema that cannot be sent.
+   * @param dropsUnbound - Whether to tell the server to leave out thinking of another conversation.
    */
-  write(request: LLMRequest): RequestText;
+  write(request: LLMRequest, dropsUnbound: boolean): RequestText;
+  /** Leaves the thinking of these messages out from now on. @returns Whether the request is another one without it. */
+  leaveOutThinking(messages: readonly Message[]): boolean;
+}
+
+/** A request whose messages are written. */
+interface Written {
+  readonly request: LLMRequest;
+  readonly messages: RenderedMessages;
+  readonly dropsUnbound: boolean;
 }
 
 /** Makes a writer. */
@@ -51,8 +63,22 @@ export function createRequestWriter(config: AnthropicConfig, target: WireTarget)
   // Without its closing brace: fields follow.
   const head = JSON.stringify(openContainer === undefined ? config.fixedFields : otherFields).slice(0, -1);
   const marks = planCacheMarks({ promptCache: options.promptCache ?? '5m', serverTools, body });
-  const history = createHistoryWriter(messagesHistory(target));
+  const bareTarget: WireTarget = { ...target, thinkingHistory: 'drop' };
+  /** Whose thinking was refused. All of a request's: one that stands between others may not be missing. */
+  const bare = new WeakSet<Message>();
+  /** Whether the server is known to refuse a reply in work that does not start with thinking, while it is to think. */
+  let refusesBareReplies = config.isClaude;
+  let history = createHistory();
   const writtenTools = new WeakMap<readonly ToolDefinition[], MessageTools>();
+
+  function createHistory(): HistoryWriter<WrittenMessage, MessagesHistory> {
+    return createHistoryWriter(messagesHistory(target, (message) => (bare.has(message) ? bareTarget : target)));
+  }
+
+  function hasThinking(message: Message): message is AssistantMessage {
+    if (message.role !== 'assistant') return false;
+    return message.content.some((part) => part.type === 'thinking' && toThinkingBlock(part, message.source, target) !== undefined);
+  }
 
   function toolsOf(tools: readonly ToolDefinition[]): MessageTools {
     const known = writtenTools.get(tools);
@@ -74,13 +100,13 @@ export function createRequestWriter(config: AnthropicConfig, target: WireTarget)
     return field === undefined ? {} : { container: field };
   }
 
-  function tailFields(request: LLMRequest, messages: RenderedMessages, { json, names }: MessageTools): JsonObject {
+  function tailFields({ request, messages, dropsUnbound }: Written, { json, names }: MessageTools): JsonObject {
     const { toolChoice = 'auto', responseSchema } = request;
-    const { hasBareReply } = messages;
+    const hasBareReply = refusesBareReplies && messages.hasBareReply;
     const hasTools = json !== '';
     if (hasTools && !config.takesForcedCalls && !Object.hasOwn(body, 'tool_choice')) assertChoice(toolChoice, config.model);
     const maxTokens = Math.max(1, Math.min(request.maxOutputTokens ?? options.maxOutputTokens ?? Infinity, config.outputCeiling));
-    const fields = thinking.fieldsFor({ maxTokens, toolChoice: hasTools ? toolChoice : 'auto', hasBareReply });
+    const fields = thinking.fieldsFor({ maxTokens, toolChoice: hasTools ? toolChoice : 'auto', hasBareReply, dropsUnbound });
     const own = ownFields({
       thinking: fields.thinking,
       temperature: thinking.takesTemperature(fields) ? options.temperature : undefined,
@@ -102,14 +128,23 @@ export function createRequestWriter(config: AnthropicConfig, target: WireTarget)
   }
 
   return {
-    write(request) {
+    write(request, dropsUnbound) {
       const tools = toolsOf(request.tools);
       const { sink, tail } = history.write(request.messages);
       const messages = sink.render(tail, marks.turns);
       if (!Object.hasOwn(body, 'messages')) assertMessages(messages.json, config.provider);
-      const last = JSON.stringify(tailFields(request, messages, tools)).slice(1);
+      const last = JSON.stringify(tailFields({ request, messages, dropsUnbound }, tools)).slice(1);
       const lists = listField('tools', tools.json) + listField('system', systemJson(request.systemPrompt)) + listField('messages', `[${messages.json}]`);
       return { body: `${head}${lists}${last === '}' ? '' : ','}${last}`, toolName: tools.names.fromWire };
+    },
+    leaveOutThinking(messages) {
+      const refused = messages.filter((message) => hasThinking(message) && !bare.has(message));
+      for (const message of refused) bare.add(message);
+      // What was written of them is written anew.
+      if (refused.length > 0) history = createHistory();
+      const isNew = refused.length > 0 || !refusesBareReplies;
+      refusesBareReplies = true;
+      return isNew;
     },
   };
 }

@@ -4,6 +4,10 @@
  * The settings are made of the options once. What a request cannot have together with thinking (a forced call, a limit
  * that leaves no room, a reply in work that does not start with thinking) turns it off for that request: the server would
  * refuse it.
+ *
+ * Newer models may refuse thinking whose conversation was changed before it, as a reminder for one request or a compaction
+ * does. They can be told to leave it out, which is not done unless they did refuse: told so, they leave it out for everyone,
+ * also for accounts whose thinking they would have taken.
  */
 import type { JsonObject } from '../../core/json.ts';
 import type { ToolChoice } from '../../core/llm.ts';
@@ -50,14 +54,18 @@ export interface ThinkingRequest {
   /** Most tokens of the reply. */
   readonly maxTokens: number;
   readonly toolChoice: ToolChoice;
-  /** Whether the history has a reply in work that does not start with thinking. */
+  /** Whether the history has a reply in work that does not start with thinking, and the server refuses that. */
   readonly hasBareReply: boolean;
+  /** Whether to tell the model to leave out thinking of another conversation, if it takes that. */
+  readonly dropsUnbound: boolean;
 }
 
 /** How an adapter thinks. */
 export interface ThinkingSettings {
   /** Whether older models need a header to think between calls. */
   readonly needsInterleavedHeader: boolean;
+  /** Whether requests can tell the model to leave out thinking of another conversation. */
+  readonly takesBinding: boolean;
   /** Whether a request may have a temperature of its own. @param fields - What it says of thinking. */
   readonly takesTemperature: (fields: ThinkingFields) => boolean;
   /** What a request says. */
@@ -81,9 +89,15 @@ const MIN_BUDGET = 1024;
  */
 export function thinkingSettings(options: ThinkingOptions, claude: ClaudeModel | undefined): ThinkingSettings {
   const abilities = thinkingAbilities(claude);
-  const fieldsFor = requestFields(options, abilities, claude !== undefined);
+  const unboundFields = requestFields(options, abilities, claude !== undefined);
+  // Without up-front thinking there is nothing to tell it by.
+  const takesBinding = abilities.bindsThinking && (modeOf(options, abilities) !== 'off' || abilities.off === 'never');
   return {
-    fieldsFor,
+    fieldsFor(request) {
+      const fields = unboundFields(request);
+      return takesBinding && request.dropsUnbound ? withBinding(fields) : fields;
+    },
+    takesBinding,
     needsInterleavedHeader: abilities.interleavesByHeader && modeOf(options, abilities) === 'budget',
     takesTemperature: ({ thinking }) => !abilities.refusesTemperature && (thinking === undefined || thinking['type'] === 'disabled'),
   };
@@ -120,11 +134,18 @@ function requestFields(options: ThinkingOptions, abilities: ThinkingAbilities, i
       const ownEffort = options.thinkingBudget === undefined ? undefined : effort;
       return ({ maxTokens, toolChoice, hasBareReply }) => {
         const budget = wanted < maxTokens ? wanted : Math.floor(maxTokens / 2);
-        if (budget < Math.min(wanted, MIN_BUDGET) || isForced(toolChoice) || (isClaude && hasBareReply)) return off;
+        if (budget < Math.min(wanted, MIN_BUDGET) || isForced(toolChoice) || hasBareReply) return off;
         return { thinking: { type: 'enabled', budget_tokens: budget, ...shown }, effort: ownEffort };
       };
     }
   }
+}
+
+/** Fields that also tell the model to leave out thinking of another conversation. Unless told otherwise it thinks as it sees fit. */
+function withBinding(fields: ThinkingFields): ThinkingFields {
+  const { thinking = { type: 'adaptive' } } = fields;
+  if (thinking['type'] !== 'adaptive') return fields;
+  return { ...fields, thinking: { ...thinking, block_binding: { prefix_mismatch_behavior: 'drop_block' } } };
 }
 
 /** No thinking; of models that always think, little. */
