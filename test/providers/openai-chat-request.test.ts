@@ -96,6 +96,13 @@ describe('a request', () => {
     expect((await send([userMessage('x')])).body).not.toHaveProperty('reasoning_effort');
   });
 
+  it('BR-047: asks for an answer in strict mode if its schema follows the rules of that as it is', async () => {
+    const schema = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'], additionalProperties: false };
+    const { body } = await send([userMessage('x')], { responseSchema: schema });
+
+    expect(body['response_format']).toStrictEqual({ type: 'json_schema', json_schema: { name: 'answer', schema, strict: true } });
+  });
+
   it('asks for structured output and for a named tool', async () => {
     const schema = { type: 'object', properties: { a: { type: 'string' } } };
     const { body } = await send([userMessage('x')], { responseSchema: schema, tools: [tool('a.b')], toolChoice: { name: 'a.b' } });

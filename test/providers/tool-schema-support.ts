@@ -81,7 +81,7 @@ const NAMES = ['a', 'b', 'c'] as const;
 const DEFINITIONS = ['D0', 'D1', 'D2', 'D3'] as const;
 
 /** Values that a generated schema may be about. */
-export const anyValue: fc.Arbitrary<JsonValue> = fc.letrec<{ value: JsonValue }>((tie) => ({
+const anyValue: fc.Arbitrary<JsonValue> = fc.letrec<{ value: JsonValue }>((tie) => ({
   value: fc.oneof(
     { depthSize: 'small', withCrossShrink: true },
     fc.constantFrom<JsonValue>(null, true, false, '', 'x', 'xx', 'xxx', -1, 0, 1, 2, 2.5),

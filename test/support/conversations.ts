@@ -49,7 +49,7 @@ export interface ConversationTarget {
 }
 
 /** Text that is anything: blank, with lone halves of pairs, with control characters. */
-export const wildText: fc.Arbitrary<string> = fc.oneof(
+const wildText: fc.Arbitrary<string> = fc.oneof(
   fc.string({ maxLength: 12 }),
   fc.string({ unit: 'binary', maxLength: 6 }),
   fc.constantFrom('', ' \n', 'a\ud83d', '\ude00', '\u0000', 'a\u0000b', 'plain words', 'ends in a space '),

@@ -10,6 +10,7 @@ import type { LLMRequest, ToolChoice, ToolDefinition } from '../../core/llm.ts';
 import { assertMessages } from '../shared/assert-messages.ts';
 import { createHistoryWriter } from '../shared/history-writer.ts';
 import type { ToolNames } from '../shared/tool-names.ts';
+import { isStrictSchema } from '../shared/tool-schema-strict.ts';
 import { cleanJson, isBlank } from '../shared/wire-text.ts';
 import { chatHistory } from './chat-history.ts';
 import { type ChatTools, writeTools } from './chat-tools.ts';
@@ -93,5 +94,5 @@ function toWireChoice(choice: ToolChoice, { toWire }: ToolNames): string | JsonO
 }
 
 function toResponseFormat(schema: JsonSchema): JsonObject {
-  return { type: 'json_schema', json_schema: { name: 'answer', schema: cleanJson(schema) } };
+  return { type: 'json_schema', json_schema: { name: 'answer', schema: cleanJson(schema), ...(isStrictSchema(schema) && { strict: true }) } };
 }
