@@ -25,7 +25,13 @@ export interface AiSdkModel {
   /** Asks for a reply that is not streamed. */
   doGenerate(options: object): PromiseLike<object>;
   /** Asks for a streamed reply. */
-  doStream(options: object): PromiseLike<{ readonly stream: ReadableStream<unknown> }>;
+  doStream(options: object): PromiseLike<AiSdkStreamResult>;
+}
+
+/** What a model gives for a streamed reply. */
+export interface AiSdkStreamResult {
+  /** The parts of the reply. */
+  readonly stream: ReadableStream<unknown>;
 }
 
 const VERSIONS: Readonly<Record<SpecificationVersion, true>> = { v2: true, v3: true, v4: true };
