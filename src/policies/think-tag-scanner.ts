@@ -2,9 +2,9 @@
  * Think-tag scanner: tells thinking from answer in the text of a reply, however the text is cut into pieces.
  *
  * - K1 The text decides, not its pieces: any cutting gives the same thinking and the same answer, without a character lost
- *   but those of the tags and the white space before the first.
+ *   but those of the tags and the white space before the first. A call or other thinking within a tag makes it none.
  * - K2 Only what may still become a tag is held back: white space and a part of an opening tag where the reply begins, a
- *   part of a closing tag within thinking.
+ *   part of a closing tag within thinking. So nothing that comes later is told of earlier.
  * - K3 Work per piece depends on the piece and on the tags, not on what came before. Behind the thinking there is none.
  */
 
@@ -102,19 +102,25 @@ export class ThinkTagScanner {
     else this.#send('text', text);
   }
 
-  /** Takes note of a call: the reply has begun, and no tag will open thinking any more. */
+  /** Takes note of a call: the reply has begun, and no tag will open thinking any more. What was held back is no tag. */
   addCall(): void {
     if (this.#state === 'start') this.#begin(this.#rules.withoutTag);
+    this.#release();
   }
 
   /** Takes note of thinking that the server told apart itself: what the model writes besides is its answer. */
   addThinking(): void {
     if (this.#state === 'start') this.#begin('text');
+    this.#release();
   }
 
-  /** The reply is complete: what was held back is no tag. */
+  /** The reply is complete. */
   end(): void {
-    if (this.#state === 'start') this.#begin(this.#rules.withoutTag);
+    this.addCall();
+  }
+
+  /** What is held back within thinking is no tag. */
+  #release(): void {
     const held = this.#held;
     this.#held = '';
     this.#send('thinking', held);

@@ -173,3 +173,57 @@ it('B5 tells of a reply that broke off the text that was streamed, and no open t
     { numRuns: RUNS },
   );
 });
+
+/** What stands between texts. */
+const other = fc.constantFrom<ReplyPart>(
+  { type: 'thinking', text: 'told apart' },
+  { type: 'thinking', text: '', redactedData: 'secret' },
+  { type: 'tool_call', name: 'f', inputText: '{}' },
+  { type: 'media', mediaType: 'image/png', data: 'AAAA' },
+  { type: 'provider', provider: 'pieces', data: null },
+);
+const mixedReply = fc.array(fc.oneof({ weight: 3, arbitrary: reply.map((text): ReplyPart => ({ type: 'text', text })) }, { weight: 2, arbitrary: other }), { maxLength: 6 });
+
+/** Streams parts one after the other, each cut, then ends with them. */
+function mixedModel(parts: readonly ReplyPart[], places: 'each' | readonly number[]): LLM {
+  return {
+    provider: 'pieces',
+    modelId: 'pieces-model',
+    systemPrompt: '',
+    chat: async ({ onDelta }) => {
+      let callIndex = 0;
+      for (const part of parts) {
+        if (part.type === 'tool_call') onDelta?.({ type: 'tool_call', callIndex: callIndex++, name: part.name, inputText: part.inputText });
+        else if (part.type === 'text' || part.type === 'thinking') for (const text of cut(part.text, places)) if (text !== '') onDelta?.({ type: part.type, text });
+      }
+      const usage = { inputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, outputTokens: 0, thinkingTokens: 0 };
+      return { content: parts, stopReason: 'max_tokens', usage };
+    },
+  };
+}
+
+/** Texts of one kind that follow one another as one; what is not streamed left out. */
+function sequence(pieces: readonly (LLMDelta | ReplyPart)[]): readonly (readonly [string, string])[] {
+  const joined: [string, string][] = [];
+  for (const each of pieces) {
+    if (each.type === 'tool_call') joined.push(['tool_call', '']);
+    if ((each.type !== 'text' && each.type !== 'thinking') || each.text === '') continue;
+    const last = joined.at(-1);
+    if (last?.[0] === each.type) last[1] += each.text;
+    else joined.push([each.type, each.text]);
+  }
+  return joined;
+}
+
+it('B5 tells of everything live in the order in which it stands in the reply', async () => {
+  await fc.assert(
+    fc.asyncProperty(mixedReply, cuts, anyOptions, async (parts, places, options) => {
+      const deltas: LLMDelta[] = [];
+
+      const { content } = await withThinkTags(mixedModel(parts, places), options).chat(llmRequest({ onDelta: (delta) => deltas.push(delta) }));
+
+      expect(sequence(deltas)).toStrictEqual(sequence(content));
+    }),
+    { numRuns: RUNS },
+  );
+});

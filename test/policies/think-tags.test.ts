@@ -191,6 +191,13 @@ describe('withThinkTags', () => {
       expect(deltas.map(({ type }) => type)).toStrictEqual(['text', 'tool_call']);
     });
 
+    it.each([toolCall('look'), thinking('told apart')])('streams a piece of a closing tag before what cuts it off: %o', async (cut) => {
+      const { response, deltas } = await ask(['<think>Hm.</th', cut, 'ink>So.</think>Yes.']);
+
+      expect(response.content).toStrictEqual([thinking('Hm.</th'), cut, thinking('ink>So.'), text('Yes.')]);
+      expect(deltas.map((delta) => (delta.type === 'tool_call' ? delta.type : delta.text)).join('|')).toBe(`Hm.|</th|${cut.type === 'tool_call' ? 'tool_call' : 'told apart'}|ink>So.|Yes.`);
+    });
+
     it('takes a tag for text where the server tells thinking apart itself', async () => {
       const parts = [thinking('Hm.', { signature: 's' }), text('<think>a</think>b')];
 
