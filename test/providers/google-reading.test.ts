@@ -312,7 +312,7 @@ it('BR-092: a call with an integer that no double holds never runs, and the mode
   const fake = fakeServer({ body: calling }, OK);
   const { buildMessages, record } = createTranscript();
   const ran: unknown[] = [];
-  const f = defineTool({ name: 'f', description: 'd', input: { type: 'object', properties: { id: { type: 'integer' } } }, execute: (input) => void ran.push(input) });
+  const f = defineTool({ name: 'f', description: 'd', input: { type: 'object', properties: { id: { type: 'integer' } } }, execute: (input) => String(ran.push(input)) });
   await runTurn({ llm: geminiOn(fake), tools: [f], input: 'go', buildMessages, dispatchEvent: createEventDispatcher({ record }) });
 
   expect(ran).toStrictEqual([]);
