@@ -23,7 +23,7 @@ export function wholeInput({ arguments: input, input: freeText }: WireEvent): st
 }
 
 /** Whether two inputs of a call are the same, maybe written in another way. */
-export function isSameInput(left: string, right: string): boolean {
+function isSameInput(left: string, right: string): boolean {
   return left === right || plainInput(left) === plainInput(right);
 }
 
