@@ -241,6 +241,80 @@ describe('structured answers', () => {
     expect(JSON.stringify(schema)).toBe(before);
   });
 
+  const MAP = { type: 'object', additionalProperties: { type: 'number' } };
+  const NODE = { type: 'object', properties: { next: { $ref: '#/$defs/node' } } };
+
+  async function sentSchema(responseSchema: JsonSchema): Promise<unknown> {
+    const { body } = await send([userMessage('x')], { responseSchema });
+    return (body['output_config'] as { format: { schema: unknown } }).format.schema;
+  }
+
+  it.each<readonly [string, JsonSchema, JsonSchema]>([
+    [
+      'branches that all apply',
+      { allOf: [{ type: 'object', properties: { a: { type: 'string' } }, required: ['a'] }, { $ref: '#/$defs/b' }], description: 'D', $defs: { b: { type: 'object', properties: { b: { type: 'number' } }, required: ['b'] } } },
+      {
+        type: 'object',
+        properties: { a: { type: 'string' }, b: { type: 'number' } },
+        required: ['a', 'b'],
+        additionalProperties: false,
+        description: 'D',
+        $defs: { b: { type: 'object', properties: { b: { type: 'number' } }, required: ['b'], additionalProperties: false } },
+      },
+    ],
+    [
+      'properties beside a choice',
+      { type: 'object', properties: { a: {} }, title: 'T', anyOf: [{ properties: { b: {} }, required: ['b'] }, { required: ['a'] }] },
+      {
+        title: 'T',
+        anyOf: [
+          { type: 'object', properties: { b: {}, a: {} }, required: ['b'], additionalProperties: false },
+          { type: 'object', properties: { a: {} }, required: ['a'], additionalProperties: false },
+        ],
+      },
+    ],
+    [
+      'a property that two branches have',
+      { allOf: [{ properties: { p: { type: ['object', 'null'], properties: { a: {} } } } }, { properties: { p: { type: 'object', properties: { b: {} } } } }] },
+      { properties: { p: { type: 'object', properties: { a: {}, b: {} }, additionalProperties: false } }, additionalProperties: false },
+    ],
+    [
+      'a branch that is closed',
+      { allOf: [{ properties: { a: {} }, additionalProperties: false }, { properties: { a: {}, b: {} } }] },
+      { properties: { a: {} }, additionalProperties: false },
+    ],
+  ])('AN9: are of one object, whoever describes it: %s', async (_what, given, expected) => {
+    expect(await sentSchema(given)).toStrictEqual(expected);
+  });
+
+  it.each<readonly [string, JsonSchema]>([
+    ['a single branch', { allOf: [{ $ref: '#/$defs/node' }], $defs: { node: { ...NODE, additionalProperties: false } } }],
+    ['branches about texts', { type: 'string', allOf: [{ minLength: 1 }, { maxLength: 3 }] }],
+    ['a condition', { type: 'array', items: { type: 'object', properties: { a: { not: NODE } }, additionalProperties: false } }],
+    ['an object without anything', { type: 'object', properties: { a: { type: 'object', properties: {}, additionalProperties: false } }, additionalProperties: false }],
+  ])('AN9: leave as it is what needs no more: %s', async (_what, schema) => {
+    expect(await sentSchema(schema)).toStrictEqual(schema);
+  });
+
+  it.each<readonly [string, JsonSchema, RegExp]>([
+    ['a map', { type: 'object', properties: { 'by/name': MAP } }, /at `\/properties\/by~1name` .*`properties`.*\{ name, value \}/],
+    ['names and others', { type: 'array', items: { ...MAP, properties: { a: {} } } }, /at `\/items` /],
+    ['names by pattern', { $defs: { x: { type: 'object', patternProperties: { '^x': {} } } }, $ref: '#/$defs/x' }, /at `\/\$defs\/x` /],
+    ['any object', { type: 'object', properties: { extra: { type: ['object', 'null'], additionalProperties: true } } }, /at `\/properties\/extra` /],
+    ['the whole', { type: 'object' }, /schema itself is/],
+    ['what contradicts', { allOf: [{ properties: { a: {} }, additionalProperties: false }, { properties: { b: {} }, required: ['b'] }] }, /itself says of one object in several places/],
+    ['a part of itself', { $ref: '#/$defs/a', $defs: { a: { allOf: [{ $ref: '#/$defs/a' }, NODE], properties: {} } } }, /at `\/\$defs\/a` says/],
+    ['what holds more of itself', { $ref: '#/$defs/a', $defs: { a: { type: 'object', properties: { x: { allOf: [{ $ref: '#/$defs/a' }, NODE] } } } } }, /says of one object/],
+  ])('AN9: cannot have objects that are not closed: %s', async (_what, responseSchema, message) => {
+    const fake = fakeServer(OK);
+    const error = await errorOf(messagesOn(fake).chat(request(undefined, { responseSchema })));
+
+    expect(error).toMatchObject({ kind: 'invalid_request', code: 'schema_open', retryable: false });
+    expect(error.message).toMatch(message);
+    expect(error.message.length).toBeLessThan(500);
+    expect(fake.sent).toHaveLength(0);
+  });
+
   it.each([[{}], [{ description: 'any JSON' }]])('AN9: cannot be just any JSON: %j', async (responseSchema) => {
     const fake = fakeServer(OK);
     const error = await errorOf(messagesOn(fake).chat(request(undefined, { responseSchema })));

@@ -11,7 +11,7 @@ import type { AssistantMessage, Message } from '../../core/message.ts';
 import { systemRuntime } from '../../core/runtime.ts';
 import { assertMessages } from '../shared/assert-messages.ts';
 import { createHistoryWriter, type HistoryWriter } from '../shared/history-writer.ts';
-import { cleanText, isBlank } from '../shared/wire-text.ts';
+import { cleanJson, cleanText, isBlank } from '../shared/wire-text.ts';
 import { markBlock, planCacheMarks } from './cache-marks.ts';
 import { isOpenContainer, toContainerField } from './container.ts';
 import { assertChoice, type MessageTools, toWireChoice, writeTools } from './message-tools.ts';
@@ -61,7 +61,7 @@ export function createRequestWriter(config: AnthropicConfig, target: WireTarget)
   // A container is a server tool's: without one there is nothing that could use it.
   const mayUseContainer = serverTools.length > 0 || Object.hasOwn(body, 'tools');
   // Without its closing brace: fields follow.
-  const head = JSON.stringify(openContainer === undefined ? config.fixedFields : otherFields).slice(0, -1);
+  const head = JSON.stringify(cleanJson(openContainer === undefined ? config.fixedFields : otherFields)).slice(0, -1);
   const marks = planCacheMarks({ promptCache: options.promptCache ?? '5m', serverTools, body });
   const bareTarget: WireTarget = { ...target, thinkingHistory: 'drop' };
   /** Whose thinking was refused. All of a request's: one that stands between others may not be missing. */
