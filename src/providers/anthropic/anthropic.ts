@@ -18,6 +18,8 @@ import { createRequestWriter } from './request.ts';
  *
  * A call cannot be forced upon some models, Claude Opus and Sonnet since 5.5, Fable and Mythos since 5.1: a `toolChoice` that
  * does is an error of kind `invalid_request`, code `forced_tool_choice`.
+ * The objects of a `responseSchema` are closed, since the protocol wants that; one whose names are not listed is an error of
+ * this kind, code `schema_open`.
  *
  * @throws TypeError for options that are missing or wrong.
  * @example
