@@ -39,8 +39,7 @@ const NOT_UTF8 = [new TextEncoder().encode('data: {"x":"'), Uint8Array.of(0xff, 
 describe.each(ADAPTERS.map((adapter) => [adapter.name, adapter] as const))('%s', (_name, adapter: AdapterCase) => {
   const connect = (options: CommonOptions = {}): LLM => adapter.connect({ baseUrl: server.baseUrl, apiKey: 'sk-test', ...options });
 
-  // Google's adapter has a test of its own.
-  it.runIf(adapter.name !== 'google').each([
+  it.each([
     ['', [userMessage(' \n')]],
     ['Be brief.', [userMessage('\t'), userMessage([]), userMessage('\u0000 ', { transient: true })]],
     ['', []],
