@@ -35,18 +35,21 @@ export interface HttpProtocol extends HeaderRules {
   readonly write: (request: LLMRequest) => WrittenRequest;
 }
 
+/** So many ways of saying one request are tried, whatever a protocol has to offer: no server's answers can make it more. */
+const MAX_WAYS = 5;
+
 /** Makes an LLM of a protocol over HTTP. */
 export function createHttpLLM(config: ProviderConfig, protocol: HttpProtocol): LLM {
   const { options, provider, model } = config;
 
   async function chat(request: LLMRequest): Promise<LLMResponse> {
     let written = protocol.write(request);
-    for (;;) {
+    for (let way = 1; ; way += 1) {
       try {
         return await send(written, request);
       } catch (thrown) {
         const error = toLLMError(thrown);
-        const other = written.instead?.(error);
+        const other = way < MAX_WAYS ? written.instead?.(error) : undefined;
         if (other === undefined) throw error;
         await request.onAttemptFailed?.({ error });
         written = other;
