@@ -8,6 +8,7 @@ import { isRecord } from '../../core/json.ts';
 import type { AssistantMessage, AssistantPart, MediaPart, TextPart, ToolCallPart, ToolMessage, UserMessage } from '../../core/message.ts';
 import { inputJson } from '../shared/call-input.ts';
 import { mediaNote } from '../shared/media.ts';
+import { MEDIA_FOLLOWS, NO_OUTPUT, outputTitle } from '../shared/model-texts.ts';
 import type { OwnTarget } from '../shared/own-data.ts';
 import { toWireName } from '../shared/tool-names.ts';
 import type { IdRules } from '../shared/wire-ids.ts';
@@ -24,10 +25,6 @@ export interface PromptTarget extends OwnTarget, FileTarget {
   /** Whether media of a tool's output may stand in its result. */
   readonly putsMediaInResults: boolean;
 }
-
-// Models read this one and the title of media below.
-const NO_OUTPUT = '(no output)';
-const MEDIA_FOLLOWS = '(the output follows below, after the tool results)';
 
 /** Content of a user message; empty for one that says nothing. */
 export function writeUser({ content }: UserMessage, target: PromptTarget): readonly PromptPart[] {
@@ -107,7 +104,7 @@ export function writeTool(message: ToolMessage, wireId: string, target: PromptTa
     if (file !== undefined) (isMixed ? content : files).push(file);
     else content.push(...toText(part.type === 'media' ? mediaNote(part) : part.text));
   }
-  const title = { type: 'text', text: `Output of the tool ${cleanText(message.name)}:` };
+  const title = { type: 'text', text: outputTitle(message.name) };
   return {
     result: {
       type: 'tool-result',

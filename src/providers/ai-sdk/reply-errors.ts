@@ -1,12 +1,13 @@
 /** Reply errors: what is wrong with a reply that came, but is none. */
 import { LLMError } from '../../core/errors.ts';
+import { emptyReply, incompleteReply } from '../shared/reply-errors.ts';
 import type { FinishReason } from './finish-reason.ts';
 import type { PartialCall } from './tool-call-reader.ts';
 
 /** The stream ended and the reply did not, as far as anyone can tell. */
 export function incompleteError(provider: string, reason: FinishReason | undefined): LLMError {
   const how = reason === undefined ? 'before the reply was complete' : 'without a finish reason, so the reply may be incomplete';
-  return new LLMError({ kind: 'network', code: 'stream_incomplete', message: `${provider} ended its answer ${how}.` });
+  return incompleteReply(provider, how);
 }
 
 /** Google's word for a call that it could not read itself. */
@@ -20,8 +21,7 @@ export function failedError(provider: string, { raw = 'error' }: FinishReason): 
 
 /** The reply says nothing. */
 export function emptyError(provider: string, { raw, unified }: FinishReason): LLMError {
-  const message = `${provider} sent an empty reply (finish reason: ${raw ?? unified}).`;
-  return new LLMError({ kind: 'malformed_response', code: 'empty', message });
+  return emptyReply(provider, `finish reason: ${raw ?? unified}`);
 }
 
 /** Nobody can be asked: the loop knows approvals of its own calls only. */

@@ -10,6 +10,7 @@ import type { JsonObject, JsonValue } from '../../core/json.ts';
 import type { AssistantMessage, AssistantPart, MediaPart, TextPart, ToolMessage, UserMessage } from '../../core/message.ts';
 import { inputJson } from '../shared/call-input.ts';
 import { mediaNote } from '../shared/media.ts';
+import { NO_OUTPUT } from '../shared/model-texts.ts';
 import { isJsonObject, ownData, type OwnTarget } from '../shared/own-data.ts';
 import { toWireName } from '../shared/tool-names.ts';
 import { cleanText, isBlank } from '../shared/wire-text.ts';
@@ -38,9 +39,6 @@ export interface ReplyBlock {
 export type WrittenMessage =
   | { readonly role: 'user'; readonly blocks: readonly string[] }
   | { readonly role: 'assistant'; readonly blocks: readonly ReplyBlock[]; readonly container?: Container | undefined };
-
-// A model reads it.
-const NO_OUTPUT = '(no output)';
 
 /** A user message; undefined for one that says nothing. */
 export function writeUser(message: UserMessage, { mediaTypes }: WireTarget): WrittenMessage | undefined {

@@ -11,6 +11,7 @@
  */
 import type { AssistantMessage } from '../../core/message.ts';
 import type { HistoryFormat, HistorySink } from '../shared/history-writer.ts';
+import { CONVERSATION_BEGINS } from '../shared/model-texts.ts';
 import { createTurnList, type TurnEnd, type WrittenBlocks } from '../shared/turn-list.ts';
 import { COMMON_IDS, type IdRules } from '../shared/wire-ids.ts';
 import { type CacheMarks, markBlock } from './cache-marks.ts';
@@ -35,7 +36,7 @@ export interface MessagesHistory extends HistorySink<WrittenMessage> {
 const MESSAGES_IDS: IdRules = { legal: /^[a-zA-Z0-9_-]{1,64}$/, derive: COMMON_IDS.derive };
 
 /** Stands for the user where a history begins with a reply. A model reads it. */
-const BEGINNING: WrittenBlocks = { role: 'user', blocks: [JSON.stringify({ type: 'text', text: '(the conversation begins)' })] };
+const BEGINNING: WrittenBlocks = { role: 'user', blocks: [JSON.stringify({ type: 'text', text: CONVERSATION_BEGINS })] };
 
 /** How this protocol writes histories. @param replyTarget - Asked at each reply that is written for the first time. */
 export function messagesHistory(

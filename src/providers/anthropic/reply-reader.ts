@@ -7,12 +7,13 @@
  * - Unknown events are passed over, an error anywhere is thrown. Nothing here waits; work per event does not grow with
  *   the reply.
  */
-import { LLMError, type PartialReplyPart } from '../../core/errors.ts';
+import type { PartialReplyPart } from '../../core/errors.ts';
 import { isRecord, type JsonObject, type JsonValue } from '../../core/json.ts';
 import type { LLMResponse, ReplyPart } from '../../core/llm.ts';
 import { NO_USAGE } from '../../core/usage.ts';
 import { isErrorBody } from '../shared/error-body.ts';
 import { word } from '../shared/json-values.ts';
+import { emptyReply, incompleteReply, namelessCall } from '../shared/reply-errors.ts';
 import type { ReplyOutlet, ReplyReader } from '../shared/reply-reader.ts';
 import { isBlank } from '../shared/wire-text.ts';
 import { containerData, keepContainer } from './container.ts';
@@ -215,13 +216,13 @@ export function createReplyReader(options: ReplyReaderOptions): ReplyReader {
   }
 
   function finish(sawEnd: boolean): LLMResponse {
-    if (!sawEnd && stopReason === undefined) throw failure('network', 'stream_incomplete', 'ended its answer before the reply was complete.');
-    if (hasNameless) throw failure('malformed_response', 'nameless_call', 'sent a tool call without the tool\'s name.');
+    if (!sawEnd && stopReason === undefined) throw incompleteReply(provider);
+    if (hasNameless) throw namelessCall(provider);
     for (const block of blocks) if (!block.isClosed) useStartInput(block);
     const content = partsOf(blocks);
     const reason = toStopReason(stopReason, content.some((part) => part.type === 'tool_call'));
     if (reason !== 'filtered' && reason !== 'max_tokens' && !blocks.some(isSubstance)) {
-      throw failure('malformed_response', 'empty', `sent an empty reply (stop reason: ${stopReason ?? 'none'}).`);
+      throw emptyReply(provider, `stop reason: ${stopReason ?? 'none'}`);
     }
     return {
       content,
@@ -238,10 +239,6 @@ export function createReplyReader(options: ReplyReaderOptions): ReplyReader {
     const last = blocks.at(-1);
     if (stopReason !== undefined || last === undefined) return false;
     return last.kind === 'server' || (last.kind === 'thinking' && last.text === '' && !last.isClosed);
-  }
-
-  function failure(kind: 'network' | 'malformed_response', code: string, what: string): LLMError {
-    return new LLMError({ kind, code, message: `${provider} ${what}` });
   }
 
   /** Text as far as it came, thinking and blocks of the provider's that had ended; no calls. */

@@ -8,6 +8,7 @@
 import { LLMError } from '../../core/errors.ts';
 import type { Message } from '../../core/message.ts';
 import type { HistoryFormat, HistorySink } from '../shared/history-writer.ts';
+import { CONVERSATION_BEGINS } from '../shared/model-texts.ts';
 import { createTurnList, type WrittenBlocks } from '../shared/turn-list.ts';
 import { COMMON_IDS } from '../shared/wire-ids.ts';
 import { type WireTarget, writeAssistant, writeTool, writeUser, type WrittenMessage } from './message-wire.ts';
@@ -23,7 +24,7 @@ export interface GeminiContents extends HistorySink<WrittenMessage> {
 }
 
 /** Stands for the user where a history begins with a reply. A model reads it. */
-const BEGINNING: WrittenBlocks = { role: 'user', blocks: [JSON.stringify({ text: '(the conversation begins)' })] };
+const BEGINNING: WrittenBlocks = { role: 'user', blocks: [JSON.stringify({ text: CONVERSATION_BEGINS })] };
 
 /** How Gemini's protocol writes histories. */
 export function geminiHistory(target: WireTarget): HistoryFormat<WrittenMessage, GeminiContents> {

@@ -19,6 +19,7 @@ import type {
 } from '../../core/message.ts';
 import { inputJson } from '../shared/call-input.ts';
 import { mediaNote } from '../shared/media.ts';
+import { MEDIA_FOLLOWS, NO_OUTPUT, outputTitle } from '../shared/model-texts.ts';
 import { isJsonObject, ownData, type OwnTarget } from '../shared/own-data.ts';
 import { IDENTIFIER_NAMES, toWireName } from '../shared/tool-names.ts';
 import { cleanText, isBlank } from '../shared/wire-text.ts';
@@ -46,10 +47,6 @@ export interface WrittenMessage {
   /** JSON of parts that follow all results of a reply. */
   readonly media: readonly string[];
 }
-
-// Models read these two.
-const NO_OUTPUT = '(no output)';
-const MEDIA_FOLLOWS = '(the output follows below, after the tool results)';
 
 /** A user message; undefined for one that says nothing. */
 export function writeUser({ content }: UserMessage, { mediaTypes }: WireTarget): WrittenMessage | undefined {
@@ -124,7 +121,7 @@ export function writeTool(message: ToolMessage, wireId: string, { mediaTypes, se
   const text = texts.filter((each) => !isBlank(each)).join('\n');
   const output = text !== '' ? text : media.length > 0 ? MEDIA_FOLLOWS : NO_OUTPUT;
   const response: JsonObject = message.isError === true ? { error: output } : { output };
-  const title = JSON.stringify({ text: `Output of the tool ${cleanText(message.name)}:` });
+  const title = JSON.stringify({ text: outputTitle(message.name) });
   return {
     role: 'user',
     blocks: [JSON.stringify({ functionResponse: { ...(sendsIds && { id: wireId }), name: wireName(message.name), response } })],

@@ -12,6 +12,7 @@ import { isCompleteReply } from '../../core/stop-reason.ts';
 import { NO_USAGE } from '../../core/usage.ts';
 import { isErrorBody } from '../shared/error-body.ts';
 import { word } from '../shared/json-values.ts';
+import { emptyReply, incompleteReply } from '../shared/reply-errors.ts';
 import type { ReplyOutlet, ReplyReader } from '../shared/reply-reader.ts';
 import { isBlank } from '../shared/wire-text.ts';
 import { createCallReader } from './call-reader.ts';
@@ -170,13 +171,13 @@ export function createReplyReader({ provider, model, toolName, onDelta, toError 
   }
 
   function finish(sawEnd: boolean): LLMResponse {
-    if (!sawEnd && !isFinished()) throw incompleteError();
+    if (!sawEnd && !isFinished()) throw incompleteReply(provider);
     const failure = failureOf(finishReason);
     if (failure !== undefined) throw failedError(failure);
     const stopReason = toStopReason(finishReason, items.some((item) => item.type === 'call'));
     const fault = calls.fault();
     if (fault !== undefined && isCompleteReply(stopReason)) throw callError(fault);
-    if (stopReason !== 'filtered' && stopReason !== 'max_tokens' && !items.some(isSubstance)) throw emptyError();
+    if (stopReason !== 'filtered' && stopReason !== 'max_tokens' && !items.some(isSubstance)) throw emptyReply(provider, `finish reason: ${finishReason ?? 'none'}`);
     return {
       content: [...items, ...metadataItems()].map((item) => toReplyPart(item, context)),
       stopReason,
@@ -191,11 +192,6 @@ export function createReplyReader({ provider, model, toolName, onDelta, toError 
     return metadata.size === 0 ? [] : [{ type: 'provider', data: Object.fromEntries(metadata), isSubstance: false }];
   }
 
-  function incompleteError(): LLMError {
-    const message = `${provider} ended its answer before the reply was complete.`;
-    return new LLMError({ kind: 'network', code: 'stream_incomplete', message });
-  }
-
   function failedError(failure: string): LLMError {
     const said = finishMessage === undefined ? '' : `: ${finishMessage}`;
     return toError({ error: { message: `the reply ended with ${failure}${said}`, code: failure } });
@@ -204,11 +200,6 @@ export function createReplyReader({ provider, model, toolName, onDelta, toError 
   function callError(code: 'nameless_call' | 'unfinished_call'): LLMError {
     const what = code === 'nameless_call' ? 'the arguments of a tool call without the tool\'s name' : 'a tool call without its end';
     return new LLMError({ kind: 'malformed_response', code, message: `${provider} sent ${what}.` });
-  }
-
-  function emptyError(): LLMError {
-    const message = `${provider} sent an empty reply (finish reason: ${finishReason ?? 'none'}).`;
-    return new LLMError({ kind: 'malformed_response', code: 'empty', message });
   }
 
   return {

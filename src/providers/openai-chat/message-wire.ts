@@ -17,6 +17,7 @@ import type {
 } from '../../core/message.ts';
 import { inputText } from '../shared/call-input.ts';
 import { isAudio, mediaNote } from '../shared/media.ts';
+import { MEDIA_FOLLOWS, NO_OUTPUT, outputTitle } from '../shared/model-texts.ts';
 import { ownData } from '../shared/own-data.ts';
 import { cleanText, isBlank } from '../shared/wire-text.ts';
 import { calledName } from './chat-tools.ts';
@@ -39,10 +40,6 @@ export interface WrittenMessage {
   /** JSON of content parts for the user message after the results, joined by commas; empty for none. */
   readonly media: string;
 }
-
-// Models read these two.
-const NO_OUTPUT = '(no output)';
-const MEDIA_FOLLOWS = '(the output follows below, after the tool results)';
 
 /** JSON of the system prompt's message. */
 export function writeSystem(systemPrompt: string): string {
@@ -96,7 +93,7 @@ export function writeTool(message: ToolMessage, wireId: string, { mediaTypes }: 
   }
   const text = texts.filter((each) => !isBlank(each)).join('\n');
   const content = text !== '' ? text : media.length > 0 ? MEDIA_FOLLOWS : NO_OUTPUT;
-  const title = { type: 'text', text: `Output of the tool ${cleanText(message.name)}:` };
+  const title = { type: 'text', text: outputTitle(message.name) };
   return {
     json: JSON.stringify({ role: 'tool', tool_call_id: wireId, content }),
     media: media.length === 0 ? '' : [title, ...media].map((part) => JSON.stringify(part)).join(','),

@@ -11,6 +11,7 @@ import type { MediaPart } from '../../core/message.ts';
 import { NO_USAGE } from '../../core/usage.ts';
 import { isErrorBody } from '../shared/error-body.ts';
 import { word } from '../shared/json-values.ts';
+import { emptyReply, incompleteReply, namelessCall } from '../shared/reply-errors.ts';
 import type { ReplyOutlet, ReplyReader } from '../shared/reply-reader.ts';
 import { isBlank } from '../shared/wire-text.ts';
 import { failureOf, toStopReason } from './finish-reason.ts';
@@ -209,19 +210,18 @@ export function createReplyReader({ provider, model, toolName, onDelta, toError 
   }
 
   function finish(sawEnd: boolean): LLMResponse {
-    if (!sawEnd && finishReason === undefined) throw incompleteError();
+    if (!sawEnd && finishReason === undefined) throw incompleteReply(provider);
     const failure = failureOf(finishReason);
     if (failure !== undefined) {
       throw new LLMError({ kind: failure, code: finishReason, message: `${provider} ended the reply with "${finishReason}".` });
     }
     if (calls.hasNameless) {
-      const message = `${provider} sent the arguments of a tool call without the tool's name.`;
-      throw new LLMError({ kind: 'malformed_response', code: 'nameless_call', message });
+      throw namelessCall(provider, 'the arguments of a tool call');
     }
     const resultsPart = serverResults.toPart(provider);
     const content = [...items.map((item) => toReplyPart(item, model, toolName)), ...(resultsPart === undefined ? [] : [resultsPart])];
     const stopReason = toStopReason({ finishReason, hasCalls: content.some((part) => part.type === 'tool_call'), isRefused });
-    if (stopReason !== 'filtered' && stopReason !== 'max_tokens' && !items.some(isSubstance)) throw emptyError();
+    if (stopReason !== 'filtered' && stopReason !== 'max_tokens' && !items.some(isSubstance)) throw emptyReply(provider, `finish reason: ${finishReason ?? 'none'}`);
     return {
       content,
       stopReason,
@@ -230,16 +230,6 @@ export function createReplyReader({ provider, model, toolName, onDelta, toError 
       ...(responseId !== undefined && { responseId }),
       ...(modelId !== undefined && { modelId }),
     };
-  }
-
-  function incompleteError(): LLMError {
-    const message = `${provider} ended its answer before the reply was complete.`;
-    return new LLMError({ kind: 'network', code: 'stream_incomplete', message });
-  }
-
-  function emptyError(): LLMError {
-    const message = `${provider} sent an empty reply (finish reason: ${finishReason ?? 'none'}).`;
-    return new LLMError({ kind: 'malformed_response', code: 'empty', message });
   }
 
   return {

@@ -7,6 +7,7 @@
 import type { JsonObject, JsonValue } from '../../core/json.ts';
 import type { MediaPart, TextPart, ToolCallPart, ToolMessage, UserMessage } from '../../core/message.ts';
 import { mediaNote } from '../shared/media.ts';
+import { NO_OUTPUT } from '../shared/model-texts.ts';
 import { isJsonObject } from '../shared/own-data.ts';
 import { cleanText, isBlank } from '../shared/wire-text.ts';
 import { toMediaContent } from './media.ts';
@@ -19,9 +20,6 @@ export interface ToolResult {
   /** Its call; undefined if the history does not hold it. */
   readonly call: ToolCallPart | undefined;
 }
-
-// A model reads it.
-const NO_OUTPUT = '(no output)';
 
 /** JSON of a user message; undefined for one that says nothing. @param mediaTypes - `capabilities.mediaTypes`. */
 export function writeUser(message: UserMessage, mediaTypes: readonly string[] | undefined): string | undefined {

@@ -10,6 +10,7 @@ import type { LLMResponse } from '../../core/llm.ts';
 import { NO_USAGE, type Usage } from '../../core/usage.ts';
 import { isErrorBody } from '../shared/error-body.ts';
 import { word } from '../shared/json-values.ts';
+import { emptyReply, incompleteReply, namelessCall } from '../shared/reply-errors.ts';
 import type { ReplyOutlet, ReplyReader } from '../shared/reply-reader.ts';
 import { type Fragment, FRAGMENTS } from './fragments.ts';
 import { createItemReader } from './item-reader.ts';
@@ -177,21 +178,12 @@ export function createReplyReader(options: ReplyReaderOptions): ResponseReader {
     const { items } = reader;
     // An end mark of another protocol is an end if nothing is left open.
     const isEnded = status !== undefined || (sawEnd && items.length > 0 && reader.isAllDone);
-    if (!isEnded) {
-      const message = `${provider} ended its answer before the reply was complete.`;
-      throw new LLMError({ kind: 'network', code: 'stream_incomplete', message });
-    }
-    if (reader.hasNameless) {
-      const message = `${provider} sent a tool call without the tool's name.`;
-      throw new LLMError({ kind: 'malformed_response', code: 'nameless_call', message });
-    }
+    if (!isEnded) throw incompleteReply(provider);
+    if (reader.hasNameless) throw namelessCall(provider);
     const hasCalls = items.some(({ kind }) => kind === 'call');
     const stopReason = toStopReason({ incompleteReason, hasCalls, isRefused: reader.isRefused });
     const mayBeEmpty = stopReason === 'filtered' || stopReason === 'max_tokens';
-    if (!mayBeEmpty && !items.some(isSubstance)) {
-      const message = `${provider} sent an empty reply (${incompleteReason ?? status ?? 'no status'}).`;
-      throw new LLMError({ kind: 'malformed_response', code: 'empty', message });
-    }
+    if (!mayBeEmpty && !items.some(isSubstance)) throw emptyReply(provider, incompleteReason ?? status ?? 'no status');
     const rawStopReason = incompleteReason ?? status;
     return {
       content: toReplyParts(items, options),
