@@ -16,6 +16,7 @@ import ts from 'typescript';
 /** The files of core, each of which may import only those before it. */
 export const CORE_ORDER = [
   'json',
+  'assert',
   'message',
   'usage',
   'stop-reason',
@@ -53,6 +54,7 @@ export const CORE_ORDER = [
  */
 const ROOM_IMPORTS = {
   agent: ['policies', 'context', 'memory', 'sessions'],
+  policies: ['context'],
   mcp: ['agent'],
   restate: ['agent'],
   ui: ['agent'],

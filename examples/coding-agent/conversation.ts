@@ -9,7 +9,8 @@ import {
   type TurnControl,
   type TurnResult,
 } from 'turnloop';
-import { maxSteps, reduceMedia, strictHistory } from 'turnloop/policies';
+import { reduceMedia } from 'turnloop/context';
+import { maxSteps, strictHistory } from 'turnloop/policies';
 
 /** A model that is still at it after so many steps is going round in circles. */
 const MAX_STEPS = 50;

@@ -1,5 +1,6 @@
 import { createEventDispatcher, createTranscript, runTurn } from 'turnloop';
-import { maxSteps, reduceMedia, strictHistory, withRetry } from 'turnloop/policies';
+import { reduceMedia } from 'turnloop/context';
+import { maxSteps, strictHistory, withRetry } from 'turnloop/policies';
 import { openAIChat } from 'turnloop/providers/openai-chat';
 
 const { OPENAI_API_KEY: apiKey, OPENAI_BASE_URL: baseUrl } = process.env;

@@ -123,6 +123,8 @@ export interface LLMErrorOptions {
   readonly status?: number | undefined;
   /** The provider's own word. @defaultValue the kind */
   readonly code?: string | undefined;
+  /** The model that failed, where a decorator chose among several. @defaultValue `LLM.modelId` */
+  readonly modelId?: string | undefined;
   /** How long the provider asked to wait, in milliseconds. */
   readonly retryAfterMs?: number | undefined;
   /** The provider's id of the request, for its support. */
@@ -149,6 +151,8 @@ export class LLMError extends TurnloopError {
   readonly stopReason: TurnStopReason | undefined;
   /** HTTP status, where there was one. */
   readonly status: number | undefined;
+  /** The model that failed, where a decorator chose among several. */
+  readonly modelId: string | undefined;
   /** How long the provider asked to wait, in milliseconds. */
   readonly retryAfterMs: number | undefined;
   /** The provider's id of the request, for its support. */
@@ -164,11 +168,18 @@ export class LLMError extends TurnloopError {
     this.retryable = options.retryable ?? PASSING.has(options.kind);
     this.stopReason = options.stopReason;
     this.status = options.status;
+    this.modelId = options.modelId;
     this.retryAfterMs = options.retryAfterMs;
     this.requestId = options.requestId;
     this.usage = options.usage;
     this.partial = options.partial;
   }
+}
+
+/** The error with some of what it tells changed: for decorators that know more about a failure, or less should be told. */
+export function changeLLMError(error: LLMError, changes: Partial<LLMErrorOptions>): LLMError {
+  const { kind, message, retryable, stopReason, status, code, modelId, retryAfterMs, requestId, usage, partial, cause } = error;
+  return new LLMError({ kind, message, retryable, stopReason, status, code, modelId, retryAfterMs, requestId, usage, partial, cause, ...changes });
 }
 
 /** True for an {@link index.LLMError | LLMError} of this or any other copy of turnloop. */

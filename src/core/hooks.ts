@@ -36,6 +36,10 @@ export interface HookContext {
   readonly host: unknown;
   /** Tokens the turn has spent so far. */
   readonly usage: Usage;
+  /** The messages that the turn was given, as they are recorded; empty in a turn that is gone on with. */
+  readonly input: readonly UserMessage[];
+  /** Tools of this step; for `beforeStep` those of the step before, or in the first step those that it will have. */
+  readonly tools: readonly AnyTool[];
   /** The history as the next request would have it. */
   messages(): Promise<readonly Message[]>;
   /** Records a compaction or tokens spent. Resolves once it is durable. */
@@ -265,6 +269,8 @@ export interface StopState {
   readonly usageByModel: ReadonlyMap<string, Usage>;
   /** The model of the last step; absent before the first. */
   readonly modelId: string | undefined;
+  /** True if a reply has just come in, and its calls have not run; false before a step begins. */
+  readonly afterReply: boolean;
 }
 
 /** A stop condition's verdict. */

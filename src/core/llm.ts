@@ -15,6 +15,8 @@ import type { Usage } from './usage.ts';
 export interface LLMCapabilities {
   /** Tokens of prompt and output together. */
   readonly contextWindow?: number | undefined;
+  /** Most tokens of a prompt, where that is limited apart from the window. */
+  readonly maxInputTokens?: number | undefined;
   /** Most tokens of one reply. */
   readonly maxOutputTokens?: number | undefined;
   /** MIME types, or prefixes ending in `/`, that the model takes in user messages; empty for none. */

@@ -101,7 +101,7 @@ export class ReplyView {
       step,
       stepId,
       attempt: this.#attempt,
-      modelId: llm.modelId,
+      modelId: error.modelId ?? llm.modelId,
       error: summarizeError(error),
       ...(maxAttempts !== undefined && { maxAttempts }),
       ...(delayMs !== undefined && { delayMs }),
@@ -119,7 +119,7 @@ export class ReplyView {
   async recordFailedUsage(error: LLMError): Promise<void> {
     if (error.usage === undefined) return;
     const { step, stepId, llm } = this.#about;
-    await this.#scope.recordUsage(error.usage, { modelId: llm.modelId, purpose: 'attempt', step, stepId });
+    await this.#scope.recordUsage(error.usage, { modelId: error.modelId ?? llm.modelId, purpose: 'attempt', step, stepId });
   }
 }
 

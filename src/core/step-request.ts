@@ -46,8 +46,12 @@ export async function sendRequest(context: RequestContext, request: LLMRequest):
   const tried: Recovery[] = [];
   let position = 0;
   let current = request;
+  const applied = new Set<Recovery>();
   for (const recovery of recoveries.active) {
-    current = (await applyRecovery(context, recovery, { request: current, error: undefined })) ?? current;
+    const changed = await applyRecovery(context, recovery, { request: current, error: undefined });
+    if (changed === undefined) continue;
+    applied.add(recovery);
+    current = changed;
   }
   for (;;) {
     // A recovery may take its time: what was aborted meanwhile is not sent, least of all without the change.
@@ -59,7 +63,7 @@ export async function sendRequest(context: RequestContext, request: LLMRequest):
     } catch (thrown) {
       const error = toLLMError(thrown);
       if (scope.isAborted) throw error;
-      const recovered = await recover(context, position, { request: current, error });
+      const recovered = await recover(context, { from: position, applied }, { request: current, error });
       if (recovered === undefined || scope.isAborted) throw error;
       await view.retry({ error }, recovered.recovery.name);
       tried.push(recovered.recovery);
@@ -89,26 +93,32 @@ async function sendOnce(llm: LLM, request: LLMRequest): Promise<LLMResponse> {
   }
 }
 
-/** The first recovery, from a position in the list on, that knows the failure and has something to change. */
+/** How far a step has come with the recoveries. */
+interface RecoveryProgress {
+  /** Those before this position in the list were tried. */
+  readonly from: number;
+  /** Those that changed the request before it was sent: they have had their try. */
+  readonly applied: ReadonlySet<Recovery>;
+}
+
+/** The first recovery that was not tried, knows the failure and has something to change. */
 async function recover(
   context: RequestContext,
-  from: number,
+  { from, applied }: RecoveryProgress,
   failure: Failure & { readonly error: LLMError },
 ): Promise<{ readonly recovery: Recovery; readonly next: number; readonly request: LLMRequest } | undefined> {
   const { recoveries } = context;
   for (const [index, recovery] of recoveries.list.entries()) {
-    if (index < from || !recovery.kinds.includes(failure.error.kind) || isPassed(recoveries, recovery)) continue;
+    if (index < from || !recovery.kinds.includes(failure.error.kind) || isPassed(recoveries.list.slice(index), recovery, applied)) continue;
     const request = await applyRecovery(context, recovery, failure);
     if (request !== undefined) return { recovery, next: index + 1, request };
   }
   return undefined;
 }
 
-/** True if a recovery works for this turn already, or a later one against the same kind of failure does. */
-function isPassed(recoveries: RecoveryState, recovery: Recovery): boolean {
-  return recoveries.list
-    .slice(recoveries.list.indexOf(recovery))
-    .some((later) => recoveries.active.has(later) && later.kinds.some((kind) => recovery.kinds.includes(kind)));
+/** True if a recovery, or one behind it against the same kind of failure, has changed this request already. */
+function isPassed(fromIt: readonly Recovery[], recovery: Recovery, applied: ReadonlySet<Recovery>): boolean {
+  return fromIt.some((later) => applied.has(later) && later.kinds.some((kind) => recovery.kinds.includes(kind)));
 }
 
 async function applyRecovery(

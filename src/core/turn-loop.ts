@@ -10,17 +10,16 @@ import { isTurnloopError, messageOf, summarizeError, TurnloopError } from './err
 import { TRANSCRIPT_VERSION, type AfterLimit, type ReachedLimit, type SuspendedCall } from './events.ts';
 import type { BeforeStepResult, FinishedStep, HookContext, StepSettings, StopCondition, StopDecision, StopRequest } from './hooks.ts';
 import { isRecord } from './json.ts';
-import type { LLM } from './llm.ts';
 import { isUserMessage, textOf, userMessage, type AssistantMessage, type Message, type UserMessage } from './message.ts';
 import { createRecoveryState, type RecoveryState } from './step-request.ts';
 import type { StepStopReason, TurnStopReason } from './stop-reason.ts';
-import type { AnyTool, ToolCallDecision } from './tool.ts';
+import type { ToolCallDecision } from './tool.ts';
 import type { ToolBatch } from './tool-call.ts';
 import { toolSet } from './tool-input.ts';
 import { applyDecisions, type OpenStep } from './transcript.ts';
 import { createTurnControl, stateOf, type TurnControlState } from './turn-control.ts';
 import { inputOf, type ResumeOptions, type RunTurnOptions, type StepInfo, type TurnResult } from './turn-options.ts';
-import { createTurnScope, type TurnScope } from './turn-scope.ts';
+import { createTurnScope, type StepSetUp, type TurnScope } from './turn-scope.ts';
 import { resumeStep, runStep, stopReasonOf, type StepOptions, type StepOutcome } from './turn-step.ts';
 
 /** How often a turn may go on after a stop, whatever the hooks say. */
@@ -70,8 +69,8 @@ export class TurnLoop {
   #isOpen = false;
   /** Settings of the step about to begin. */
   #settings: StepSettings = {};
-  /** The model of the last step. */
-  #llm: LLM | undefined;
+  /** The model and the tools of the last step, or in the first one those that hooks were shown. */
+  #known: StepSetUp | undefined;
 
   constructor(options: RunTurnOptions) {
     const { resume, stopWhen = [] } = options;
@@ -165,13 +164,16 @@ export class TurnLoop {
     const input = inputOf(this.#options.input);
     await this.#scope.record({ type: 'turn.begin', version: TRANSCRIPT_VERSION, inputCount: input.length });
     this.#isOpen = true;
-    for (const message of input) await this.#recordMessage(message);
+    const recorded: UserMessage[] = [];
+    for (const message of input) recorded.push(await this.#recordMessage(message));
+    this.#scope.input = recorded;
     return 'next';
   }
 
-  async #recordMessage(given: UserMessage, afterLimit?: AfterLimit): Promise<void> {
+  async #recordMessage(given: UserMessage, afterLimit?: AfterLimit): Promise<UserMessage> {
     const message = given.id === '' ? { ...given, id: this.#scope.runtime.createId('message') } : given;
     await this.#scope.record({ type: 'message', message, ...(afterLimit !== undefined && { afterLimit }) });
+    return message;
   }
 
   /**
@@ -248,8 +250,8 @@ export class TurnLoop {
     const step = this.#next;
     for (const hook of scope.hooks) {
       if (hook.beforeStep === undefined) continue;
+      const context = await this.#hookContext(step);
       try {
-        const context = await this.#hookContext(step);
         const asked: BeforeStepResult | undefined | void | null = await scope.settle(hook.beforeStep(context));
         if (scope.isAborted) return this.#abortEnd();
         if (asked === undefined || asked === null) continue;
@@ -272,7 +274,7 @@ export class TurnLoop {
   }
 
   /** The model and the tools of a step. */
-  async #setUp(step: number): Promise<{ readonly llm: LLM; readonly tools: readonly AnyTool[] }> {
+  async #setUp(step: number): Promise<StepSetUp> {
     const { llm, tools = [] } = this.#options;
     const scope = this.#scope;
     try {
@@ -280,8 +282,8 @@ export class TurnLoop {
       const list = typeof tools === 'function' ? await scope.settle(tools(this.#info(step))) : tools;
       toolSet(list);
       if (!isRecord(model)) throw new TypeError('"llm" gave no model');
-      this.#llm = model;
-      return { llm: model, tools: list };
+      this.#known = { llm: model, tools: list };
+      return this.#known;
     } catch (error) {
       if (scope.isAborted) throw error;
       const message = `The model or the tools of step ${step} could not be had: ${messageOf(error)}`;
@@ -390,9 +392,8 @@ export class TurnLoop {
 
   /** What the hooks of a step get; before the first step the model that it would have. */
   async #hookContext(step: number): Promise<HookContext> {
-    const { llm } = this.#options;
-    this.#llm ??= typeof llm === 'function' ? await this.#scope.settle(llm(this.#info(step))) : llm;
-    return this.#scope.hookContext(step, this.#llm);
+    this.#known ??= await this.#setUp(step);
+    return this.#scope.hookContext(step, this.#known);
   }
 
   #checkConditions(afterReply: boolean): StopDecision | undefined {
@@ -402,6 +403,7 @@ export class TurnLoop {
       usage: this.#scope.usage,
       usageByModel: this.#scope.usageByModel,
       modelId: this.#lastModelId,
+      afterReply,
     };
     for (const condition of this.#conditions) {
       if (afterReply && condition.afterReply !== true) continue;

@@ -13,10 +13,10 @@ import type { DispatchEvent, ForwardedEvent, LiveEvent, LoopEvent, RecordedEvent
 import type { Hook, HookContext, HookRecord } from './hooks.ts';
 import type { JsonObject } from './json.ts';
 import type { LLM, LLMScope, Notice } from './llm.ts';
-import type { Message } from './message.ts';
+import type { Message, UserMessage } from './message.ts';
 import { systemRuntime, type Runtime } from './runtime.ts';
 import type { ToolAccess } from './tool-access.ts';
-import type { ChildEvent } from './tool.ts';
+import type { AnyTool, ChildEvent } from './tool.ts';
 import { errorOutcome, type ToolOutcome } from './tool-result.ts';
 import { addUsage, NO_USAGE, toUsage, type Usage } from './usage.ts';
 
@@ -91,6 +91,8 @@ export class TurnScope {
   readonly maxParallelTools: number;
   /** Milliseconds that an aborted turn may take. */
   readonly graceMs: number;
+  /** The turn's input, as it is recorded. */
+  input: readonly UserMessage[] = [];
   /** Tokens spent so far. */
   usage: Usage = NO_USAGE;
   /** Tokens by model, in order of first use. */
@@ -389,8 +391,8 @@ export class TurnScope {
   }
 
   /** What the hooks of a step get. */
-  hookContext(step: number, llm: LLM): HookContext {
-    return new ScopedHookContext(this, step, llm);
+  hookContext(step: number, setUp: StepSetUp): HookContext {
+    return new ScopedHookContext(this, step, setUp);
   }
 
   /** Records what a hook or recovery may record. One that does not wait for it leaves no unhandled rejection. */
@@ -412,20 +414,30 @@ export class TurnScope {
   }
 }
 
+/** The model and the tools of a step. */
+export interface StepSetUp {
+  readonly llm: LLM;
+  readonly tools: readonly AnyTool[];
+}
+
 class ScopedHookContext implements HookContext {
   readonly turnId: string;
   readonly step: number;
   readonly signal: AbortSignal;
   readonly llm: LLM;
+  readonly tools: readonly AnyTool[];
+  readonly input: readonly UserMessage[];
   readonly runtime: Runtime;
   readonly host: unknown;
   readonly #scope: TurnScope;
 
-  constructor(scope: TurnScope, step: number, llm: LLM) {
+  constructor(scope: TurnScope, step: number, { llm, tools }: StepSetUp) {
     this.turnId = scope.turnId;
     this.step = step;
     this.signal = scope.signal;
     this.llm = llm;
+    this.tools = tools;
+    this.input = scope.input;
     this.runtime = scope.runtime;
     this.host = scope.host;
     this.#scope = scope;

@@ -121,7 +121,7 @@ export async function resumeStep(scope: TurnScope, open: OpenStep, options: Step
 }
 
 function toolStepOf(scope: TurnScope, stepId: string, { step, llm, tools }: StepOptions): ToolStep {
-  return { step, stepId, llm, tools: toolSet(tools).table, context: scope.hookContext(step, llm) };
+  return { step, stepId, llm, tools: toolSet(tools).table, context: scope.hookContext(step, { llm, tools: toolSet(tools).list }) };
 }
 
 function buildRequest(scope: TurnScope, view: ReplyView, options: StepOptions & { readonly stepId: string }): LLMRequest {

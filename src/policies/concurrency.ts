@@ -7,7 +7,7 @@
 import pLimit from 'p-limit';
 import { decorateLLM, type LLM } from '../core/llm.ts';
 import type { Tool } from '../core/tool.ts';
-import { assertLLM, assertTool } from './assert.ts';
+import { assertLLM, assertTool } from '../core/assert.ts';
 
 /**
  * A number of places that model requests and tool calls share, in the order in which they came.

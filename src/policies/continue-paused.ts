@@ -4,7 +4,7 @@
  * Owns how often in a row; that the reply goes back as it is, without a message behind it, is the loop's doing.
  */
 import type { Hook } from '../core/hooks.ts';
-import { assertOptions } from './assert.ts';
+import { assertOptions } from '../core/assert.ts';
 
 /** A server pauses after about ten rounds of its own tools: a hundred rounds. */
 const DEFAULT_MAX_CONTINUATIONS = 10;

@@ -5,7 +5,6 @@
  */
 export { continuePaused, type ContinuePausedOptions } from './continue-paused.ts';
 export { maxSteps } from './max-steps.ts';
-export { reduceMedia, type ReduceMediaOptions } from './reduce-media.ts';
 export {
   type RetryCandidate,
   retryDelayMs,

@@ -12,7 +12,7 @@
 import { type LLMError, toLLMError } from '../core/errors.ts';
 import { attemptChat, decorateLLM, type LLM, type LLMRequest, type LLMResponse } from '../core/llm.ts';
 import { sleep, systemRuntime } from '../core/runtime.ts';
-import { assertLLM, assertOptions } from './assert.ts';
+import { assertLLM, assertOptions } from '../core/assert.ts';
 
 /** Nine waits, three minutes in all at most: long enough for an overloaded provider, short enough for a person. */
 const DEFAULT_MAX_ATTEMPTS = 10;

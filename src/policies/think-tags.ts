@@ -8,11 +8,11 @@
  *   are not streamed (media, provider parts, thinking without text) change nothing.
  * - Of a reply that was cut off, nothing becomes text that might have been thinking.
  */
-import { isLLMError, LLMError, type PartialReplyPart } from '../core/errors.ts';
+import { changeLLMError, isLLMError, LLMError, type PartialReplyPart } from '../core/errors.ts';
 import { isRecord } from '../core/json.ts';
 import { attemptChat, decorateLLM, type LLM, type LLMDelta, type LLMRequest, type LLMResponse, type ReplyPart } from '../core/llm.ts';
 import type { TextPart, ThinkingPart } from '../core/message.ts';
-import { assertLLM, assertOptions } from './assert.ts';
+import { assertLLM, assertOptions } from '../core/assert.ts';
 import { createThinkTagRules, type ThinkTag, type ThinkTagRegions, type ThinkTagRules, ThinkTagScanner } from './think-tag-scanner.ts';
 
 const DEFAULT_TAGS: readonly ThinkTag[] = [{ open: '<think>', close: '</think>' }];
@@ -169,8 +169,7 @@ function splitError<Thrown>(thrown: Thrown, rules: ThinkTagRules): Thrown | LLME
   if (!isLLMError(thrown) || !Array.isArray(thrown.partial)) return thrown;
   const partial = splitParts<PartialReplyPart>(thrown.partial, rules, false);
   if (partial === thrown.partial) return thrown;
-  const { kind, message, retryable, stopReason, status, code, retryAfterMs, requestId, usage, cause } = thrown;
-  return new LLMError({ kind, message, retryable, stopReason, status, code, retryAfterMs, requestId, usage, partial, cause });
+  return changeLLMError(thrown, { partial });
 }
 
 /** The parts, with thinking of its own; the same list if there is none. Not whole: what is still open is left out. */

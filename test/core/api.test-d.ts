@@ -529,7 +529,7 @@ describe('SH1 hooks, conditions and recoveries', () => {
       | 'shouldContinueAfterStop'
     >();
     expectTypeOf<keyof HookContext>().toEqualTypeOf<
-      'turnId' | 'step' | 'signal' | 'llm' | 'runtime' | 'host' | 'usage' | 'messages' | 'record' | 'notify'
+      'turnId' | 'step' | 'signal' | 'llm' | 'tools' | 'input' | 'runtime' | 'host' | 'usage' | 'messages' | 'record' | 'notify'
     >();
   });
 

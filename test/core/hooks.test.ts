@@ -89,6 +89,26 @@ describe('beforeStep', () => {
     expect(seen.every((context) => context.llm === llm && context.signal instanceof AbortSignal)).toBe(true);
   });
 
+  it('is told the input as it is recorded, and the tools that the first request will have', async () => {
+    const seen: { readonly input: readonly string[]; readonly tools: readonly string[] }[] = [];
+    const watching: Hook = {
+      name: 'watching',
+      beforeStep: ({ input, tools }) => {
+        seen.push({ input: input.map(({ id, content }) => `${id} ${textOf(content)}`), tools: tools.map(({ name }) => name) });
+      },
+    };
+
+    await runScripted({
+      input: [userMessage('first', { id: 'm1' }), userMessage('second', { id: 'm2' })],
+      replies: [toolCall('echo'), 'done'],
+      tools: async () => [echoTool()],
+      hooks: [watching],
+    });
+
+    const each = { input: ['m1 first', 'm2 second'], tools: ['echo'] };
+    expect(seen).toStrictEqual([each, each]);
+  });
+
   it('sees the history of the next request, and what it records is in it', async () => {
     const edits = [{ from: 'message_1', to: 'message_1', messages: [userMessage('short', { id: 'summary', origin: 'summary' })] }];
     const seen: string[][] = [];

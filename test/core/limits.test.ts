@@ -48,8 +48,8 @@ describe('a stop condition', () => {
 
     const usage = toUsage({ inputTokens: 5 });
     expect(seen).toStrictEqual([
-      { turnId: 'turn_1', steps: 0, usage: toUsage({}), usageByModel: new Map(), modelId: undefined },
-      { turnId: 'turn_1', steps: 1, usage, usageByModel: new Map([['real-model', usage]]), modelId: 'real-model' },
+      { turnId: 'turn_1', steps: 0, usage: toUsage({}), usageByModel: new Map(), modelId: undefined, afterReply: false },
+      { turnId: 'turn_1', steps: 1, usage, usageByModel: new Map([['real-model', usage]]), modelId: 'real-model', afterReply: false },
     ]);
   });
 

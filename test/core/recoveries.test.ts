@@ -74,6 +74,25 @@ describe('a recovery', () => {
     expect(prompts(llm)).toStrictEqual(['', '[first]', '[first][second]']);
   });
 
+  it('is tried again in a later step, if it leaves nothing to change before the request is sent', async () => {
+    // As one does that records what it changed: the history is different from then on.
+    const once: Recovery = {
+      name: 'recorded',
+      kinds: ['context_overflow'],
+      apply: (request, { error }) => (error === undefined ? undefined : { ...request, systemPrompt: `${request.systemPrompt}[recorded]` }),
+    };
+    const overflow = failure('context_overflow');
+
+    const { result, llm } = await runScripted({
+      replies: [overflow, toolCall('echo'), overflow, 'ok'],
+      tools: [echoTool()],
+      recoveries: [once],
+    });
+
+    expect(result).toMatchObject({ stopReason: 'end_turn', steps: 2, text: 'ok' });
+    expect(prompts(llm)).toStrictEqual(['', '[recorded]', '', '[recorded]']);
+  });
+
   it('is tried once a step, so that the turn ends when none is left', async () => {
     const { result, llm, recording } = await runScripted({
       replies: [TOO_LARGE, TOO_LARGE],

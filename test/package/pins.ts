@@ -6,6 +6,7 @@ export const PINNED_DOORS: Readonly<Record<string, string | undefined>> = {
   './testing': undefined,
   './policies': undefined,
   './policies/concurrency': 'p-limit',
+  './context': undefined,
   './providers/openai-chat': undefined,
   './providers/openai-responses': undefined,
   './providers/anthropic': undefined,

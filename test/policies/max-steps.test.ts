@@ -6,7 +6,7 @@ import { recordingTool, repeat, toolCall } from 'turnloop/testing';
 import { runScripted } from './run-scripted.ts';
 
 function stateAfter(steps: number): StopState {
-  return { turnId: 'turn_1', steps, usage: NO_USAGE, usageByModel: new Map(), modelId: undefined };
+  return { turnId: 'turn_1', steps, usage: NO_USAGE, usageByModel: new Map(), modelId: undefined, afterReply: false };
 }
 
 describe('maxSteps', () => {

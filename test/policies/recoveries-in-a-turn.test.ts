@@ -18,7 +18,8 @@ import {
   toolMessage,
   userMessage,
 } from 'turnloop';
-import { reduceMedia, strictHistory } from 'turnloop/policies';
+import { reduceMedia } from 'turnloop/context';
+import { strictHistory } from 'turnloop/policies';
 import { recordingTool, repeat, toolCall, virtualRuntime } from 'turnloop/testing';
 import { runScripted } from './run-scripted.ts';
 

@@ -65,7 +65,12 @@ const MEDIA_TYPES = must("a list of MIME types such as 'image/png', or beginning
 /** What `timeouts` takes. */
 export const TIMEOUTS: Readonly<Record<keyof RequestTimeouts, OptionCheck>> = { connectMs: LIMIT_MS, firstTokenMs: LIMIT_MS, betweenTokensMs: LIMIT_MS };
 /** What `capabilities` takes. */
-export const CAPABILITIES: Readonly<Record<keyof LLMCapabilities, OptionCheck>> = { contextWindow: LIMIT, maxOutputTokens: LIMIT, mediaTypes: MEDIA_TYPES };
+export const CAPABILITIES: Readonly<Record<keyof LLMCapabilities, OptionCheck>> = {
+  contextWindow: LIMIT,
+  maxInputTokens: LIMIT,
+  maxOutputTokens: LIMIT,
+  mediaTypes: MEDIA_TYPES,
+};
 
 /** For what is checked where it is known what it means. */
 export const CHECKED_LATER: OptionCheck = () => undefined;

@@ -19,7 +19,7 @@ import type { Recovery, RecoveryContext } from '../core/hooks.ts';
 import type { LLMErrorKind } from '../core/errors.ts';
 import type { LLMRequest } from '../core/llm.ts';
 import type { MediaPart, Message, MessagePart, TextPart } from '../core/message.ts';
-import { assertOptions } from './assert.ts';
+import { assertOptions } from '../core/assert.ts';
 
 /** Enough to compare a picture with the one before. */
 const DEFAULT_KEEP_NEWEST = 2;

@@ -1,5 +1,5 @@
 /** Assert: refuses what callers without types hand to a policy, before it fails somewhere else in other words. */
-import { isRecord } from '../core/json.ts';
+import { isRecord } from './json.ts';
 
 /** What is asserted, and about whose argument. */
 interface Argument {
@@ -32,6 +32,48 @@ export function assertOptions(value: unknown, known: Readonly<Record<string, tru
   const unknown = Object.keys(value).find((name) => !Object.hasOwn(known, name));
   if (unknown === undefined) return;
   throw new TypeError(`${taker} has no option \`${unknown}\`; it takes ${Object.keys(known).join(', ')}. For example: ${example}.`);
+}
+
+/** What a number has to be. */
+interface NumberRange {
+  /** The least it may be. */
+  readonly least: number;
+  /** The most it may be. @defaultValue any finite number */
+  readonly most?: number | undefined;
+  /** Whether `Infinity` says that there is no limit. @defaultValue false */
+  readonly orInfinity?: boolean | undefined;
+  /** @defaultValue false */
+  readonly whole?: boolean | undefined;
+}
+
+/**
+ * Numbers of an options object are in their range. One that is undefined stands for its default.
+ *
+ * @param ranges - By the name of the option.
+ * @throws TypeError naming the option, its value and what it may be.
+ */
+export function assertNumbers<Options extends object>(
+  options: Options,
+  ranges: { readonly [Name in keyof Options]?: NumberRange },
+  { taker, example }: Argument,
+): void {
+  for (const [name, range] of Object.entries<NumberRange | undefined>(ranges)) {
+    const value: unknown = Reflect.get(options, name);
+    if (value === undefined || range === undefined || isInRange(value, range)) continue;
+    throw new TypeError(`${taker}: \`${name}\` must be ${rangeText(range)}, not ${nameOf(value)}. For example: ${example}.`);
+  }
+}
+
+function isInRange(value: unknown, { least, most = Number.MAX_VALUE, orInfinity = false, whole = false }: NumberRange): boolean {
+  if (typeof value !== 'number') return false;
+  if (value === Infinity) return orInfinity;
+  return value >= least && value <= most && (!whole || Number.isSafeInteger(value));
+}
+
+function rangeText({ least, most, orInfinity = false, whole = false }: NumberRange): string {
+  const kind = whole ? 'a whole number' : 'a number';
+  const range = most === undefined ? `of at least ${least}` : `from ${least} to ${most}`;
+  return `${kind} ${range}${orInfinity ? ', or Infinity' : ''}`;
 }
 
 function nameOf(value: unknown): string {

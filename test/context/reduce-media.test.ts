@@ -17,7 +17,7 @@ import {
   toolMessage,
   userMessage,
 } from 'turnloop';
-import { reduceMedia } from 'turnloop/policies';
+import { reduceMedia } from 'turnloop/context';
 import { scriptedLLM, virtualRuntime } from 'turnloop/testing';
 
 function image(data: string, mediaType = 'image/png'): MediaPart {
