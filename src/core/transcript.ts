@@ -593,17 +593,21 @@ class Fold {
     // It may come from a hook that runs behind the step: the turn is not said to go on.
     if (this.#step?.ended !== undefined && this.#turn !== undefined) this.#turn.endedStep = this.#step;
     this.#sealEndedStep();
-    let messages: readonly Message[] = this.#messages;
+    const before = this.#messages;
+    const positions = new Map(before.map(({ id }, index) => [id, index]));
+    const after: Message[] = [];
+    let done = 0;
     for (const edit of event.edits) {
-      const from = messages.findIndex((message) => message.id === edit.from);
-      const to = messages.findIndex((message, index) => index >= from && message.id === edit.to);
-      if (from === -1 || to === -1) {
+      const from = positions.get(edit.from) ?? -1;
+      const to = positions.get(edit.to) ?? -1;
+      if (from < done || to < from) {
         this.#report({ kind: 'edit_not_applied', messageId: edit.from });
         continue;
       }
-      messages = [...messages.slice(0, from), ...edit.messages, ...messages.slice(to + 1)];
+      after.push(...before.slice(done, from), ...edit.messages);
+      done = to + 1;
     }
-    const projection = projectMessages(messages);
+    const projection = projectMessages(after.concat(before.slice(done)));
     this.#findings.push(...projection.findings);
     this.#messages = [...projection.messages];
   }
