@@ -595,7 +595,7 @@ class Fold {
     this.#sealEndedStep();
     const before = this.#messages;
     const positions = new Map(before.map(({ id }, index) => [id, index]));
-    const after: Message[] = [];
+    const pieces: (readonly Message[])[] = [];
     let done = 0;
     for (const edit of event.edits) {
       const from = positions.get(edit.from) ?? -1;
@@ -604,10 +604,10 @@ class Fold {
         this.#report({ kind: 'edit_not_applied', messageId: edit.from });
         continue;
       }
-      after.push(...before.slice(done, from), ...edit.messages);
+      pieces.push(before.slice(done, from), edit.messages);
       done = to + 1;
     }
-    const projection = projectMessages(after.concat(before.slice(done)));
+    const projection = projectMessages([...pieces, before.slice(done)].flat());
     this.#findings.push(...projection.findings);
     this.#messages = [...projection.messages];
   }
