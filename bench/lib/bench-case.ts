@@ -21,7 +21,8 @@ export interface Figure {
   readonly metric: string;
   readonly unit: string;
   readonly value: Source;
-  readonly ratio: {
+  /** Absent for a figure that says enough alone, such as a share. */
+  readonly ratio?: {
     readonly metric: string;
     /** What the value is divided by, taken from the same repetition. */
     readonly to: Source;

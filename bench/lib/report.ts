@@ -12,9 +12,15 @@ export interface MeasuredFigure {
   readonly metric: string;
   readonly unit: string;
   readonly value: Spread;
-  readonly ratioMetric: string;
+  /** Absent for a figure that stands alone. */
+  readonly ratio?: MeasuredRatio;
+}
+
+/** What a figure is held against. */
+interface MeasuredRatio {
+  readonly metric: string;
   /** Of value and limit of the same repetition. */
-  readonly ratio: Spread;
+  readonly value: Spread;
   readonly limit: Spread;
   readonly limitName: string;
 }
@@ -23,16 +29,17 @@ export interface MeasuredFigure {
 export function figuresOf({ name, figures }: BenchCase, repetitions: readonly Repetition[]): readonly MeasuredFigure[] {
   return figures.map(({ metric, unit, value, ratio }) => {
     const values = repetitions.map((repetition) => read(repetition, value));
+    const figure = { caseName: name, metric, unit, value: spread(values) };
+    if (ratio === undefined) return figure;
     const limits = repetitions.map((repetition) => read(repetition, ratio.to));
     return {
-      caseName: name,
-      metric,
-      unit,
-      value: spread(values),
-      ratioMetric: ratio.metric,
-      ratio: spread(values.map((one, index) => one / limits[index]!)),
-      limit: spread(limits),
-      limitName: ratio.label,
+      ...figure,
+      ratio: {
+        metric: ratio.metric,
+        value: spread(values.map((one, index) => one / limits[index]!)),
+        limit: spread(limits),
+        limitName: ratio.label,
+      },
     };
   });
 }
@@ -45,9 +52,9 @@ function read(repetition: Repetition, [measurement, name]: Source): number {
 
 /** One line of JSON for each metric, once. */
 export function jsonLines(figures: readonly MeasuredFigure[]): readonly string[] {
-  const lines = figures.flatMap(({ caseName, metric, unit, value, ratioMetric, ratio }) => [
+  const lines = figures.flatMap(({ caseName, metric, unit, value, ratio }) => [
     jsonLine(caseName, metric, { value: value.median, unit }),
-    jsonLine(caseName, ratioMetric, { value: ratio.median, unit: 'x' }),
+    ...(ratio === undefined ? [] : [jsonLine(caseName, ratio.metric, { value: ratio.value.median, unit: 'x' })]),
   ]);
   return [...new Set(lines)];
 }
@@ -69,14 +76,11 @@ const RIGHT_ALIGNED: ReadonlySet<number> = new Set([1, 2, 3, 4]);
 
 /** The figures as a table. */
 export function table(figures: readonly MeasuredFigure[]): string {
-  const rows = figures.map((figure) => [
-    `${figure.caseName}/${figure.metric}`,
-    `${short(figure.value.median)} ${figure.unit}`,
-    range(figure.value),
-    `${short(figure.ratio.median)} ×`,
-    range(figure.ratio),
-    figure.ratioMetric,
-    `${figure.limitName}, ${short(figure.limit.median)} ${figure.unit}`,
+  const rows = figures.map(({ caseName, metric, unit, value, ratio }) => [
+    `${caseName}/${metric}`,
+    `${short(value.median)} ${unit}`,
+    range(value),
+    ...(ratio === undefined ? ['', '', '', ''] : ratioCells(ratio, unit)),
   ]);
   const widths = HEADER.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]!.length)));
   const line = (cells: readonly string[]): string =>
@@ -85,6 +89,10 @@ export function table(figures: readonly MeasuredFigure[]): string {
       .join('  ')
       .trimEnd();
   return [line(HEADER), line(widths.map((width) => '─'.repeat(width))), ...rows.map(line)].join('\n');
+}
+
+function ratioCells({ metric, value, limit, limitName }: MeasuredRatio, unit: string): readonly string[] {
+  return [`${short(value.median)} ×`, range(value), metric, `${limitName}, ${short(limit.median)} ${unit}`];
 }
 
 function range({ min, max }: Spread): string {
