@@ -4,4 +4,17 @@
  *
  * @module
  */
+export {
+  clearOldResults,
+  type ClearOldResultsOptions,
+  reobtainableFrom,
+} from './clear-old-results.ts';
+export { foldOldTexts, type FoldOldTextsOptions } from './fold-old-texts.ts';
+export type { LayerResult } from './layer.ts';
 export { reduceMedia, type ReduceMediaOptions } from './reduce-media.ts';
+export { trimHistory, type TrimHistoryOptions } from './trim-history.ts';
+export {
+  type StoredResultCall,
+  truncateToolResult,
+  type TruncateToolResultOptions,
+} from './truncate-tool-result.ts';

@@ -6,9 +6,82 @@
  *   memory, messages built for one request.
  * - L2 A reply and the results of its calls are one exchange: an edit takes all of it or leaves its pairs whole.
  * - L3 Pure: equal history, equal edits.
+ * - L4 Nothing new, nothing done: an edit never makes a history longer, and the result of a layer gives that layer
+ *   nothing more to do.
  */
 import type { CompactionEdit } from '../core/events.ts';
 import type { Message, UserMessage } from '../core/message.ts';
+import type { TokenEstimator } from './token-estimator.ts';
+
+/** What a layer would make of a history. Without edits if there is nothing to gain. */
+export interface LayerResult {
+  /** For a `compaction` event, in the order of the history. */
+  readonly edits: readonly CompactionEdit[];
+  /** The history after the edits; the one given if there are none. Messages without an edit are the same objects. */
+  readonly messages: readonly Message[];
+  /** Tokens of the messages before: the sum of `estimator.estimateMessage`, without prompt and tools, not calibrated. */
+  readonly tokensBefore: number;
+  /** The same of the messages after; never more than before. */
+  readonly tokensAfter: number;
+}
+
+/** The sum of what messages cost, before calibration. */
+export function tokensOf(messages: readonly Message[], estimator: TokenEstimator): number {
+  return messages.reduce((sum, message) => sum + estimator.estimateMessage(message), 0);
+}
+
+/** The result of a layer that found nothing to do. */
+export function unchanged(messages: readonly Message[], estimator: TokenEstimator): LayerResult {
+  const tokens = tokensOf(messages, estimator);
+  return { edits: [], messages, tokensBefore: tokens, tokensAfter: tokens };
+}
+
+/**
+ * The result of a layer that replaces messages; {@link unchanged} if that gains less than `minGain` tokens.
+ *
+ * @param changes - What each changed message becomes; an empty list leaves it out.
+ */
+export function resultOf(
+  messages: readonly Message[],
+  changes: ReadonlyMap<Message, readonly Message[]>,
+  { estimator, minGain = 1 }: { readonly estimator: TokenEstimator; readonly minGain?: number },
+): LayerResult {
+  const tokensBefore = tokensOf(messages, estimator);
+  const after = messages.flatMap((message) => changes.get(message) ?? [message]);
+  const tokensAfter = tokensOf(after, estimator);
+  if (tokensBefore - tokensAfter < Math.max(1, minGain)) return { edits: [], messages, tokensBefore, tokensAfter: tokensBefore };
+  return { edits: editsOf(messages, changes), messages: after, tokensBefore, tokensAfter };
+}
+
+/** Edits of one message each; what is left out joins the edit before it, if that stands right before. */
+function editsOf(messages: readonly Message[], changes: ReadonlyMap<Message, readonly Message[]>): readonly CompactionEdit[] {
+  const edits: CompactionEdit[] = [];
+  let isOpen = false;
+  for (const message of messages) {
+    const becomes = changes.get(message);
+    const last = edits.at(-1);
+    if (becomes?.length === 0 && isOpen && last !== undefined) edits[edits.length - 1] = { ...last, to: message.id };
+    else if (becomes !== undefined) edits.push({ from: message.id, to: message.id, messages: becomes });
+    isOpen = becomes !== undefined;
+  }
+  return edits;
+}
+
+/**
+ * Index of the first message that counts as recent: the newest `count`, the exchange they begin in as a whole, and
+ * always what the model has not answered yet, with the reply that asked for it.
+ */
+export function recentStart(messages: readonly Message[], count: number): number {
+  const end = messages.findLastIndex((message) => !isTransient(message)) + 1;
+  const lastReply = messages.findLastIndex((message) => message.role === 'assistant');
+  let start = Math.max(0, Math.min(end - count, lastReply === -1 ? end : lastReply));
+  while (start > 0 && messages[start]?.role === 'tool') start -= 1;
+  return start;
+}
+
+function isTransient(message: Message): boolean {
+  return message.role === 'user' && message.transient === true;
+}
 
 /** A history after the edits of a layer, as the fold of the transcript will have it. */
 export function applyEdits(messages: readonly Message[], edits: readonly CompactionEdit[]): readonly Message[] {
@@ -42,11 +115,21 @@ export function isFromUser(message: Message): message is UserMessage {
   return message.role === 'user' && (message.origin === 'user' || message.origin === 'steering');
 }
 
-/** Messages that no layer touches, by L1. */
+/** True for what stands for a part of the history that was summarised. */
+export function isSummary(message: Message): message is UserMessage {
+  return message.role === 'user' && message.origin === 'summary';
+}
+
+/** Messages that no layer touches, by L1. Where no person spoke, the application did: its messages are the tasks then. */
 export function protectedMessages(messages: readonly Message[]): ReadonlySet<Message> {
-  const first = messages.find(isFromUser);
-  const newest = messages.findLast(isFromUser);
+  const isTask = messages.some(isFromUser) ? isFromUser : isFromHost;
+  const first = messages.find(isTask);
+  const newest = messages.findLast(isTask);
   return new Set(messages.filter((message) => message === first || message === newest || isUntouchable(message)));
+}
+
+function isFromHost(message: Message): boolean {
+  return message.role === 'user' && message.origin === 'host';
 }
 
 /** Pinned, memory, built for one request, or without an id that an edit could name. */

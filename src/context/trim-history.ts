@@ -1,0 +1,194 @@
+/**
+ * Trim history: layer 5, the last one. Brings a history down to a number of tokens, by whatever may go.
+ *
+ * - First what is long is cut short, then whole exchanges go, oldest first: pairs never split (L2).
+ * - The first task, the newest message of a person, pinned messages, memory and summaries stay. Only the first task may
+ *   be cut short, when nothing else is left to give.
+ * - One message tells the model that older ones were left out: the same however often a history is trimmed.
+ */
+import { assertNumbers, assertOptions } from '../core/assert.ts';
+import type { Message, UserMessage } from '../core/message.ts';
+import { foldMessage } from './fold-old-texts.ts';
+import { isSummary, protectedMessages, recentStart, resultOf, unchanged, type LayerResult } from './layer.ts';
+import { mediaName, noteMedia } from './media-notes.ts';
+import { createTokenEstimator, type TokenEstimator } from './token-estimator.ts';
+import type { TextBudget } from './truncate-text.ts';
+
+/** What a long text of an old message comes to. */
+const OLD_TEXT = textBudget(1_000);
+/** What long texts of the newest exchange may come to, one after the other until it fits. */
+const NEW_TEXTS = [8_192, 4_096, 2_048, 1_024, 512, 256].map(textBudget);
+/** More than this share of the target is too much for one exchange, as long as older ones would have to go for it. */
+const NEW_SHARE = 0.5;
+
+const MARKER = '[Older messages were left out here, to fit the context window.]';
+
+const ARGUMENT = { taker: 'trimHistory', example: 'trimHistory(messages, { targetTokens: 16_000 })' };
+const OPTIONS: Readonly<Record<keyof TrimHistoryOptions, true>> = { targetTokens: true, estimator: true };
+
+/** Options of {@link trimHistory}. */
+export interface TrimHistoryOptions {
+  /**
+   * What the messages may cost, prompt and tools not counted, in tokens as `estimator.estimateMessage` counts them, before
+   * calibration: what a model's window leaves for messages, divided by `estimator.factorOf(llm)`. At least 0.
+   */
+  readonly targetTokens: number;
+  /** Counts tokens. @defaultValue a new one */
+  readonly estimator?: TokenEstimator | undefined;
+}
+
+/**
+ * Trims a history to a number of tokens. Pure; asks no model.
+ *
+ * If the target is out of reach, the result is the least there is: `tokensAfter` is then above `targetTokens`.
+ *
+ * @param messages - The history, oldest first; not changed.
+ * @throws TypeError for an option that is missing, does not exist or makes no sense.
+ *
+ * @example
+ * ```ts
+ * const { edits, tokensAfter } = trimHistory(messages, { targetTokens: 16_000 });
+ * ```
+ */
+export function trimHistory(messages: readonly Message[], options: TrimHistoryOptions): LayerResult {
+  assertOptions(options, OPTIONS, ARGUMENT);
+  const { targetTokens, estimator = createTokenEstimator() } = options;
+  if (targetTokens === undefined) throw new TypeError(`trimHistory needs \`targetTokens\`. For example: ${ARGUMENT.example}.`);
+  assertNumbers(options, { targetTokens: { least: 0 } }, ARGUMENT);
+  const trim = new Trim(messages, estimator);
+  if (trim.tokens <= targetTokens) return unchanged(messages, estimator);
+  trim.run(targetTokens);
+  return resultOf(messages, trim.changes, { estimator });
+}
+
+/** True for the message that says that older ones were left out. A summary of the messages behind it may take its place. */
+export function isTrimMarker(message: Message): boolean {
+  const [only] = message.content;
+  return message.role === 'user' && message.origin === 'reminder' && only?.type === 'text' && only.text === MARKER;
+}
+
+/** Neighbouring messages that go together: a reply with its results, or any other message alone. */
+type Unit = readonly Message[];
+
+class Trim {
+  readonly #messages: readonly Message[];
+  readonly #estimator: TokenEstimator;
+  readonly #protected: ReadonlySet<Message>;
+  /** Where what the model has to answer next begins: the newest exchange, if its results are not answered yet. */
+  readonly #newest: number;
+  readonly changes = new Map<Message, readonly Message[]>();
+  tokens: number;
+
+  constructor(messages: readonly Message[], estimator: TokenEstimator) {
+    this.#messages = messages;
+    this.#estimator = estimator;
+    this.#protected = protectedMessages(messages);
+    this.#newest = newestExchange(messages);
+    this.tokens = messages.reduce((sum, message) => sum + estimator.estimateMessage(message), 0);
+  }
+
+  run(target: number): void {
+    const newest = this.#messages.slice(this.#newest);
+    this.#shorten(this.#messages.slice(0, this.#newest), OLD_TEXT);
+    for (const budget of NEW_TEXTS) {
+      if (this.tokens <= target || this.#costOf(newest) <= target * NEW_SHARE) break;
+      this.#shorten(newest, budget);
+    }
+    if (this.tokens > target) this.#dropOldest(target);
+    for (const budget of NEW_TEXTS) if (this.tokens > target) this.#shorten(newest, budget);
+    for (const budget of NEW_TEXTS) if (this.tokens > target) this.#shortenTask(budget);
+  }
+
+  /** Cuts long texts short, and puts notes in place of media. */
+  #shorten(messages: readonly Message[], budget: TextBudget): void {
+    for (const message of messages) {
+      if (this.#protected.has(message) || isSummary(message) || isTrimMarker(message)) continue;
+      const current = this.#current(message);
+      if (current !== undefined) this.#replace(message, foldMessage(noteMedia(current, leftOut), budget));
+    }
+  }
+
+  /** The first task, unless it is also the newest message of a person, or may not change at all. */
+  #shortenTask(budget: TextBudget): void {
+    const task = this.#messages.find((message) => this.#protected.has(message) && isPlainTask(message));
+    const newest = this.#messages.findLast((message) => this.#protected.has(message) && isPlainTask(message));
+    const current = task === undefined || task === newest ? undefined : this.#current(task);
+    if (task !== undefined && current !== undefined) this.#replace(task, foldMessage(noteMedia(current, leftOut), budget));
+  }
+
+  #replace(message: Message, by: Message): void {
+    const saved = this.#estimator.estimateMessage(this.#current(message) ?? message) - this.#estimator.estimateMessage(by);
+    if (saved <= 0) return;
+    this.changes.set(message, [by]);
+    this.tokens -= saved;
+  }
+
+  #dropOldest(target: number): void {
+    const units = unitsOf(this.#messages.slice(0, this.#newest)).filter((unit) => unit.every((message) => this.#mayGo(message)));
+    const first = units[0]?.[0];
+    if (first === undefined) return;
+    const marker = this.#messages.some(isTrimMarker) ? undefined : markerFor(first);
+    const cost = marker === undefined ? 0 : this.#estimator.estimateMessage(marker);
+    // Leaving out must give more than saying so takes.
+    if (this.#costOf(units.flat()) <= cost) return;
+    this.tokens += cost;
+    for (const unit of units) {
+      if (this.tokens <= target) break;
+      this.tokens -= this.#costOf(unit);
+      for (const message of unit) this.changes.set(message, message === first && marker !== undefined ? [marker] : []);
+    }
+  }
+
+  #mayGo(message: Message): boolean {
+    return !this.#protected.has(message) && !isSummary(message) && !isTrimMarker(message);
+  }
+
+  /** What a message is as things stand; undefined if it was left out. */
+  #current(message: Message): Message | undefined {
+    const becomes = this.changes.get(message);
+    return becomes === undefined ? message : becomes[0];
+  }
+
+  #costOf(messages: readonly Message[]): number {
+    return messages.reduce((sum, message) => {
+      const current = this.#current(message);
+      return current === undefined ? sum : sum + this.#estimator.estimateMessage(current);
+    }, 0);
+  }
+}
+
+function newestExchange(messages: readonly Message[]): number {
+  const start = recentStart(messages, 0);
+  const isOpen = messages.slice(start).some(({ role }) => role === 'tool');
+  const isLast = messages.slice(start + 1).every((message) => message.role === 'user' && message.transient === true);
+  return isOpen || isLast ? start : messages.length;
+}
+
+function unitsOf(messages: readonly Message[]): readonly Unit[] {
+  const units: Message[][] = [];
+  for (const message of messages) {
+    const last = units.at(-1);
+    if (message.role === 'tool' && last !== undefined) last.push(message);
+    else units.push([message]);
+  }
+  return units;
+}
+
+/** A task that may be cut short: not one that is protected by more than being the first. */
+function isPlainTask(message: Message): boolean {
+  return message.role === 'user' && message.id !== '' && message.pinned !== true && message.transient !== true && message.origin !== 'memory';
+}
+
+/** Its id is that of what it stands for, since ids of messages are unique. */
+function markerFor(message: Message): UserMessage {
+  return { role: 'user', id: `trimmed_${message.id}`, origin: 'reminder', content: [{ type: 'text', text: MARKER }] };
+}
+
+function leftOut(part: Parameters<typeof mediaName>[0]): string {
+  return `[${mediaName(part)} left out to fit the context window.]`;
+}
+
+function textBudget(maxCharacters: number): TextBudget {
+  const share = Math.floor(maxCharacters * 0.4);
+  return { maxCharacters, headCharacters: share, tailCharacters: share };
+}
