@@ -11,6 +11,7 @@ export {
 } from './clear-old-results.ts';
 export { foldOldTexts, type FoldOldTextsOptions } from './fold-old-texts.ts';
 export type { LayerResult } from './layer.ts';
+export { limitMedia, type LimitMediaOptions } from './limit-media.ts';
 export { reduceMedia, type ReduceMediaOptions } from './reduce-media.ts';
 export { trimHistory, type TrimHistoryOptions } from './trim-history.ts';
 export {

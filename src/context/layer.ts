@@ -115,6 +115,11 @@ export function isFromUser(message: Message): message is UserMessage {
   return message.role === 'user' && (message.origin === 'user' || message.origin === 'steering');
 }
 
+/** True for a message that the record has and may change; so it may have a note in place of a medium, even if protected. */
+export function isCompactable(message: Message): boolean {
+  return message.id !== '' && !(message.role === 'user' && (message.transient === true || message.pinned === true));
+}
+
 /** True for what stands for a part of the history that was summarised. */
 export function isSummary(message: Message): message is UserMessage {
   return message.role === 'user' && message.origin === 'summary';

@@ -24,8 +24,3 @@ export function noteMedia(message: Message, note: MediaNote): Message {
       return { ...message, content: message.content.map(replace) };
   }
 }
-
-/** A media type for a note: a provider's or a tool's word, so not all of it. */
-export function mediaName({ mediaType }: MediaPart): string {
-  return mediaType.slice(0, 64);
-}

@@ -18,13 +18,14 @@
 import type { Recovery, RecoveryContext } from '../core/hooks.ts';
 import type { LLMErrorKind } from '../core/errors.ts';
 import type { LLMRequest } from '../core/llm.ts';
-import type { MediaPart, Message, MessagePart, TextPart } from '../core/message.ts';
+import type { MediaPart, Message, MessagePart } from '../core/message.ts';
 import { assertOptions } from '../core/assert.ts';
+import { editsBetween, isCompactable, tokensOf } from './layer.ts';
+import { noteMedia } from './media-notes.ts';
+import { createTokenEstimator } from './token-estimator.ts';
 
 /** Enough to compare a picture with the one before. */
 const DEFAULT_KEEP_NEWEST = 2;
-/** About what a picture of a megapixel costs. */
-const MEDIA_TOKENS = 1_500;
 
 const OPTIONS: Readonly<Record<keyof ReduceMediaOptions, true>> = { keepNewest: true, note: true, lasting: true };
 
@@ -147,28 +148,9 @@ class Decision {
   change(message: Message): Message {
     const known = this.#changed.get(message);
     if (known !== undefined) return known;
-    const changed = this.#isTouched(message.content) ? withContent(message, this.#replace) : message;
+    const changed = noteMedia(message, (part) => (this.#out.has(part) ? this.#note(part) : undefined));
     this.#changed.set(message, changed);
     return changed;
-  }
-
-  #isTouched(content: readonly MessagePart[]): boolean {
-    return content.some((part) => part.type === 'media' && this.#out.has(part));
-  }
-
-  readonly #replace = <Part extends MessagePart>(part: Part): Part | TextPart =>
-    part.type === 'media' && this.#out.has(part) ? { type: 'text', text: this.#note(part) } : part;
-}
-
-/** A copy with each part replaced. By role, since each allows other parts. */
-function withContent(message: Message, replace: <Part extends MessagePart>(part: Part) => Part | TextPart): Message {
-  switch (message.role) {
-    case 'user':
-      return { ...message, content: message.content.map(replace) };
-    case 'assistant':
-      return { ...message, content: message.content.map(replace) };
-    case 'tool':
-      return { ...message, content: message.content.map(replace) };
   }
 }
 
@@ -180,26 +162,16 @@ function withContent(message: Message, replace: <Part extends MessagePart>(part:
 async function recordChanges(layer: string, decision: Decision, context: RecoveryContext): Promise<void> {
   const before = await context.messages();
   const after = before.map((message) => (isCompactable(message) ? decision.change(message) : message));
-  const edits = after.flatMap((message, index) =>
-    message === before[index] ? [] : [{ from: message.id, to: message.id, messages: [message] }],
-  );
+  const edits = editsBetween(before, after);
   if (edits.length === 0) return;
-  const [tokensBefore, tokensAfter] = [estimateTokens(before), estimateTokens(after)];
-  await context.record({ type: 'compaction', layer, edits, tokensBefore, tokensAfter });
-}
-
-function isCompactable(message: Message): boolean {
-  return message.id !== '' && !(message.role === 'user' && (message.transient === true || message.pinned === true));
-}
-
-/** Rough, for people who read the record: four characters to a token, and a flat figure for a medium. */
-function estimateTokens(messages: readonly Message[]): number {
-  const parts = messages.flatMap((message): readonly MessagePart[] => message.content);
-  return parts.reduce((sum, part) => {
-    if (part.type === 'media') return sum + MEDIA_TOKENS;
-    const text = part.type === 'tool_call' ? part.inputText : part.type === 'provider' ? '' : part.text;
-    return sum + Math.ceil(text.length / 4);
-  }, 0);
+  const estimator = createTokenEstimator();
+  await context.record({
+    type: 'compaction',
+    layer,
+    edits,
+    tokensBefore: tokensOf(before, estimator),
+    tokensAfter: tokensOf(after, estimator),
+  });
 }
 
 /** All media of the messages but the newest `keepNewest` parts and what is the same as they are. */

@@ -7,10 +7,10 @@
  * - One message tells the model that older ones were left out: the same however often a history is trimmed.
  */
 import { assertNumbers, assertOptions } from '../core/assert.ts';
-import type { Message, UserMessage } from '../core/message.ts';
+import type { MediaPart, Message, UserMessage } from '../core/message.ts';
 import { foldMessage } from './fold-old-texts.ts';
 import { isSummary, protectedMessages, recentStart, resultOf, unchanged, type LayerResult } from './layer.ts';
-import { mediaName, noteMedia } from './media-notes.ts';
+import { noteMedia } from './media-notes.ts';
 import { createTokenEstimator, type TokenEstimator } from './token-estimator.ts';
 import type { TextBudget } from './truncate-text.ts';
 
@@ -20,6 +20,9 @@ const OLD_TEXT = textBudget(1_000);
 const NEW_TEXTS = [8_192, 4_096, 2_048, 1_024, 512, 256].map(textBudget);
 /** More than this share of the target is too much for one exchange, as long as older ones would have to go for it. */
 const NEW_SHARE = 0.5;
+
+/** More of a media type is not a media type: it is a tool's word. */
+const MAX_NAME = 64;
 
 const MARKER = '[Older messages were left out here, to fit the context window.]';
 
@@ -184,8 +187,8 @@ function markerFor(message: Message): UserMessage {
   return { role: 'user', id: `trimmed_${message.id}`, origin: 'reminder', content: [{ type: 'text', text: MARKER }] };
 }
 
-function leftOut(part: Parameters<typeof mediaName>[0]): string {
-  return `[${mediaName(part)} left out to fit the context window.]`;
+function leftOut(part: MediaPart): string {
+  return `[${part.mediaType.slice(0, MAX_NAME)} left out to fit the context window.]`;
 }
 
 function textBudget(maxCharacters: number): TextBudget {

@@ -1,0 +1,186 @@
+/**
+ * Limit media: what a provider would refuse, or what would be too much together, does not stay in the history.
+ *
+ * - A medium that is too large, or of a type that the model does not take, becomes a note as it enters: a result before it
+ *   is recorded, a person's message before the first request with it.
+ * - If all media together are too large, the oldest go, down to well below the limit: one change of the past, and then
+ *   none for a while.
+ * - Messages stay, so pairs are whole (L2).
+ * - Nothing new, nothing done (L4): a change that the record did not take is not recorded again in the turn.
+ */
+import { assertNumbers, assertOptions } from '../core/assert.ts';
+import type { Hook, HookContext } from '../core/hooks.ts';
+import type { LLM } from '../core/llm.ts';
+import type { MediaPart, Message, ToolResultPart } from '../core/message.ts';
+import { editsBetween, isCompactable, recentStart, tokensOf } from './layer.ts';
+import { mediaNote, mediaOf, refusalOf, tooMuch, type MediaLimits, type MediaReason } from './media-limits.ts';
+import { noteMedia } from './media-notes.ts';
+import { createTokenEstimator, type TokenEstimator } from './token-estimator.ts';
+
+const DEFAULT_MAX_ITEM = 5_000_000;
+const DEFAULT_MAX_TOTAL = 20_000_000;
+
+const ARGUMENT = { taker: 'limitMedia', example: 'hooks: [limitMedia({ maxItemCharacters: 5_000_000, maxTotalCharacters: 20_000_000 })]' };
+const OPTIONS: Readonly<Record<keyof LimitMediaOptions, true>> = {
+  maxItemCharacters: true,
+  maxTotalCharacters: true,
+  keepTotalCharacters: true,
+  mediaTypes: true,
+  estimator: true,
+};
+
+/** Options of {@link limitMedia}. Sizes are characters of base64, which is what travels: four for three bytes. */
+export interface LimitMediaOptions {
+  /** Most characters of base64 of one medium. @defaultValue 5,000,000: what the strictest large provider takes of an image */
+  readonly maxItemCharacters?: number | undefined;
+  /**
+   * Most characters of base64 of all media of a request. @defaultValue 20,000,000: large providers take bodies of that and
+   * more, and the texts need room too
+   */
+  readonly maxTotalCharacters?: number | undefined;
+  /**
+   * What of older media stays when the total is too large, the newest first. Less than the total, so that the past does
+   * not change with each new image. Media that the model has not answered yet may fill the total.
+   *
+   * @defaultValue half of `maxTotalCharacters`
+   */
+  readonly keepTotalCharacters?: number | undefined;
+  /**
+   * MIME types that the model takes, or prefixes ending in `/`; empty for none.
+   *
+   * @defaultValue what `llm.capabilities.mediaTypes` says; where it says nothing, any type
+   */
+  readonly mediaTypes?: readonly string[] | undefined;
+  /** Counts tokens, for the record. @defaultValue a new one */
+  readonly estimator?: TokenEstimator | undefined;
+}
+
+/**
+ * Hook that keeps media out of the history that would make each later request fail: too large alone, of a type that the
+ * model does not take, too large together. The model reads a note in their place.
+ *
+ * Results are changed before they are recorded. What a person sent, and the total, are looked at before each request, and
+ * a change is recorded as a `compaction` of the layer `limitMedia`. Left alone are media by address, whose size is not
+ * known, pinned messages, and messages built for one request.
+ *
+ * Notice: `limitMedia.replaced` `{size, type, total}`, how many media went out for which reason.
+ *
+ * @throws TypeError for an option that does not exist or makes no sense.
+ *
+ * @example
+ * ```ts
+ * await runTurn({ llm, tools, dispatchEvent, buildMessages, hooks: [limitMedia()], recoveries: [...reduceMedia()] });
+ * ```
+ */
+export function limitMedia(options: LimitMediaOptions = {}): Hook {
+  const limits = toLimits(options);
+  const { estimator = createTokenEstimator() } = options;
+  /** By turn: how many media a message had when a change of it was recorded. One that still has them was not changed. */
+  const recorded = new WeakMap<AbortSignal, Map<string, number>>();
+  /** What was found in messages: most have no media, and a history is looked at before each step. */
+  const known = new WeakMap<Message, readonly MediaPart[]>();
+  const mediaIn = (message: Message): readonly MediaPart[] => {
+    const media = known.get(message) ?? mediaOf(message);
+    known.set(message, media);
+    return media;
+  };
+  return {
+    name: 'limitMedia',
+    finalizeToolResult: (context, _call, result) => {
+      const out = new Map<MediaPart, MediaReason>();
+      refuse(result.content.filter((part) => part.type === 'media'), out, { limits, llm: context.llm });
+      if (out.size === 0) return undefined;
+      notify(context, out);
+      return { ...result, content: result.content.map((part) => notePart(part, out, limits)) };
+    },
+    beforeStep: async (context) => {
+      const before = await context.messages();
+      const done = recorded.get(context.signal) ?? new Map<string, number>();
+      recorded.set(context.signal, done);
+      const isOpen = (message: Message): boolean => isCompactable(message) && done.get(message.id) !== mediaIn(message).length;
+      const out = findTooMuch(before, { limits, llm: context.llm, mediaIn, isOpen });
+      if (out.size === 0) return;
+
+      const note = (part: MediaPart): string | undefined => noteFor(part, out, limits);
+      const after = before.map((message) => (mediaIn(message).some((part) => out.has(part)) && isOpen(message) ? noteMedia(message, note) : message));
+      const edits = editsBetween(before, after);
+      before.forEach((message, index) => {
+        if (message !== after[index]) done.set(message.id, mediaIn(message).length);
+      });
+      const [tokensBefore, tokensAfter] = [tokensOf(before, estimator), tokensOf(after, estimator)];
+      await context.record({ type: 'compaction', layer: 'limitMedia', edits, tokensBefore, tokensAfter });
+      notify(context, out);
+    },
+  };
+}
+
+interface HistoryLook {
+  readonly limits: MediaLimits;
+  readonly llm: LLM;
+  readonly mediaIn: (message: Message) => readonly MediaPart[];
+  /** Whether a compaction may change it. */
+  readonly isOpen: (message: Message) => boolean;
+}
+
+/** The media of a history that go out, and why. */
+function findTooMuch(messages: readonly Message[], { limits, llm, mediaIn, isOpen }: HistoryLook): ReadonlyMap<MediaPart, MediaReason> {
+  const out = new Map<MediaPart, MediaReason>();
+  const newFrom = recentStart(messages, 0);
+  const counted = messages.flatMap((message, index) => {
+    const media = mediaIn(message);
+    if (media.length === 0) return [];
+    const mayGo = isOpen(message);
+    // What a model drew is not what it is asked to look at.
+    if (mayGo && message.role !== 'assistant') refuse(media, out, { limits, llm });
+    return media.filter((part) => !out.has(part)).map((part) => ({ part, mayGo, isNew: index >= newFrom }));
+  });
+  for (const part of tooMuch(counted, limits)) out.set(part, 'total');
+  return out;
+}
+
+function refuse(
+  media: readonly MediaPart[],
+  out: Map<MediaPart, MediaReason>,
+  { limits, llm }: { readonly limits: MediaLimits; readonly llm: LLM },
+): void {
+  for (const part of media) {
+    const reason = refusalOf(part, limits, llm);
+    if (reason !== undefined) out.set(part, reason);
+  }
+}
+
+function noteFor(part: MediaPart, out: ReadonlyMap<MediaPart, MediaReason>, limits: MediaLimits): string | undefined {
+  const reason = out.get(part);
+  return reason === undefined ? undefined : mediaNote(part, reason, limits);
+}
+
+function notePart(part: ToolResultPart, out: ReadonlyMap<MediaPart, MediaReason>, limits: MediaLimits): ToolResultPart {
+  const text = part.type === 'media' ? noteFor(part, out, limits) : undefined;
+  return text === undefined ? part : { type: 'text', text };
+}
+
+function notify(context: HookContext, out: ReadonlyMap<MediaPart, MediaReason>): void {
+  const count = (reason: MediaReason): number => [...out.values()].filter((one) => one === reason).length;
+  context.notify({ name: 'limitMedia.replaced', data: { size: count('size'), type: count('type'), total: count('total') } });
+}
+
+function toLimits(options: LimitMediaOptions): MediaLimits {
+  assertOptions(options, OPTIONS, ARGUMENT);
+  const size = { least: 0, orInfinity: true };
+  assertNumbers(options, { maxItemCharacters: size, maxTotalCharacters: size, keepTotalCharacters: size }, ARGUMENT);
+  assertTypes(options.mediaTypes);
+  const { maxItemCharacters: maxItem = DEFAULT_MAX_ITEM, maxTotalCharacters: maxTotal = DEFAULT_MAX_TOTAL, mediaTypes } = options;
+  const { keepTotalCharacters: keepTotal = maxTotal / 2 } = options;
+  if (keepTotal > maxTotal) {
+    throw new TypeError(
+      `limitMedia: \`keepTotalCharacters\` (${keepTotal}) must not be more than \`maxTotalCharacters\` (${maxTotal}). ` +
+        `For example: ${ARGUMENT.example}.`,
+    );
+  }
+  return { maxItem, maxTotal, keepTotal, mediaTypes };
+}
+
+function assertTypes(value: unknown): void {
+  if (value === undefined || (Array.isArray(value) && value.every((type) => typeof type === 'string'))) return;
+  throw new TypeError("limitMedia: `mediaTypes` must be a list of MIME types. For example: hooks: [limitMedia({ mediaTypes: ['image/png', 'audio/'] })].");
+}
