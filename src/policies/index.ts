@@ -3,7 +3,10 @@
  *
  * @module
  */
+export { callKey, type KeyedCall } from './call-key.ts';
 export { continuePaused, type ContinuePausedOptions } from './continue-paused.ts';
+export { loopGuard } from './loop-guard.ts';
+export type { LoopGuardCall, LoopGuardOptions } from './loop-guard-options.ts';
 export { maxSteps } from './max-steps.ts';
 export {
   type RetryCandidate,
