@@ -1,10 +1,34 @@
 /**
  * Ready-made policies: decorators of models, stop conditions and recoveries. Needs nothing but `turnloop`.
  *
+ * Decorators of models work alone and in any order; the order says what they mean. From the inside out, the usual one:
+ * model, `withThinkTags`, `withTimeouts`, limits, `withBudget`, `withRetry`, `withCircuitBreaker`, `withFallback`.
+ *
+ * | inside | outside | what it means | the other way round |
+ * | --- | --- | --- | --- |
+ * | `withTimeouts` | limits | times run from when the request is sent | they run while it waits for its place |
+ * | `withTimeouts` | `withRetry` | an attempt out of time is retried | each attempt is timed anew; only `totalMs` is for all of them, and ends them |
+ * | limits | `withRetry` | a place is taken for each attempt, and free between them | a request keeps its place while it waits for its next attempt |
+ * | `withBudget` | `withRetry` | each attempt is asked for and counted before it is sent | a request is asked for once, whatever its retries cost |
+ * | `withRetry` | `withCircuitBreaker` | requests count that failed for good; a probe is retried too; retries wait while it is open | each attempt counts; a probe is one attempt; one that is refused ends the request |
+ * | `withRetry` | `withFallback` | a model is given up only after its retries | the models are tried in turn, then all of them again |
+ * | `withTimeouts` | `withCircuitBreaker` | a probe that hangs is given up | the pause counts as time to the first token |
+ * | `withCircuitBreaker` (`fail`) | `withFallback` | while a provider is down the next model is asked at once | it counts if all models fail, and then asks none |
+ * | `withCircuitBreaker` (`wait`) | `withFallback` | requests pause, and move on only if the probe fails | as above, and pauses |
+ * | `withBudget` | `withFallback` | each model has its own budget, or all share one; a refusal does not move on | one budget for all; attempts inside are not asked for |
+ *
  * @module
  */
 export { callKey, type KeyedCall } from './call-key.ts';
+export {
+  type CircuitBreaker,
+  type CircuitBreakerOptions,
+  createCircuitBreaker,
+  withCircuitBreaker,
+} from './circuit-breaker.ts';
+export type { CircuitBreakerSnapshot } from './circuit-breaker-snapshot.ts';
 export { continuePaused, type ContinuePausedOptions } from './continue-paused.ts';
+export { type FallbackOptions, withFallback } from './fallback.ts';
 export { loopGuard } from './loop-guard.ts';
 export type { LoopGuardCall, LoopGuardOptions } from './loop-guard-options.ts';
 export { maxSteps } from './max-steps.ts';
@@ -18,3 +42,4 @@ export {
 export { strictHistory } from './strict-history.ts';
 export { withThinkTags, type ThinkTagsOptions } from './think-tags.ts';
 export type { ThinkTag } from './think-tag-scanner.ts';
+export { type TimeoutOptions, withTimeouts } from './timeouts.ts';

@@ -8,11 +8,13 @@
  * 1. `onAttemptFailed` is awaited once before each further attempt, and never for the last failure: that is only thrown.
  * 2. With the signal aborted no attempt starts, and a running wait ends at once, without a timer or a listener left.
  * 3. Time and randomness come from the request's runtime.
+ * 4. While a decorator further out holds attempts back, as an open circuit breaker does, none starts.
  */
 import { type LLMError, toLLMError } from '../core/errors.ts';
 import { attemptChat, decorateLLM, type LLM, type LLMRequest, type LLMResponse } from '../core/llm.ts';
 import { sleep, systemRuntime } from '../core/runtime.ts';
 import { assertLLM, assertOptions } from '../core/assert.ts';
+import { heldBack } from './attempt-gate.ts';
 
 /** Nine waits, three minutes in all at most: long enough for an overloaded provider, short enough for a person. */
 const DEFAULT_MAX_ATTEMPTS = 10;
@@ -120,6 +122,7 @@ export function withRetry(llm: LLM, options: RetryOptions = {}): LLM {
     const runtime = request.scope?.runtime ?? systemRuntime;
     const { signal } = request;
     for (let attempt = 1; ; attempt += 1) {
+      for (let held = heldBack(request); held !== undefined; held = heldBack(request)) await held;
       const { response, thrown, started } = await tryOnce(llm, request);
       if (response !== undefined) return response;
 

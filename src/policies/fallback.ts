@@ -1,0 +1,193 @@
+/**
+ * Fallback: asks another model when one fails.
+ *
+ * Owns which failures move a request on, and that whatever a model costs or says is known as its own.
+ *
+ * 1. `onAttemptFailed` is awaited once before each further model, and never for the last failure: that is only thrown.
+ * 2. Each failure names the model that failed, each reply the one that gave it.
+ * 3. With the signal aborted no further model is asked.
+ */
+import { assertLLM, assertOptions } from '../core/assert.ts';
+import { changeLLMError, isLLMError, toLLMError, type LLMError, type LLMErrorKind, type PartialReplyPart } from '../core/errors.ts';
+import { attemptChat, type LLM, type LLMCapabilities, type LLMRequest, type LLMResponse } from '../core/llm.ts';
+import { heldBack } from './attempt-gate.ts';
+import { assertKinds, PASSING_KINDS } from './error-kinds.ts';
+
+const ARGUMENT = { taker: 'withFallback', example: "withFallback([openAIChat({ model: 'gpt-5' }), anthropic({ model: 'claude-sonnet-4-5' })])" };
+const OPTIONS: Readonly<Record<keyof FallbackOptions, true>> = { on: true, mode: true };
+
+/** Options of {@link withFallback}. */
+export interface FallbackOptions {
+  /**
+   * Which failures move on to the next model: a list of kinds, or a function for which `undefined` means the default. A
+   * refusal by a circuit breaker moves on with any list. A throw of the function ends the request with it.
+   *
+   * @defaultValue the passing kinds: `rate_limit`, `overloaded`, `server`, `network`, `timeout`, `malformed_response`;
+   * and refusals by a circuit breaker, but not by a budget
+   */
+  readonly on?: readonly LLMErrorKind[] | ((error: LLMError) => boolean | undefined) | undefined;
+  /**
+   * `always` also moves on from a reply that had begun to stream: the loop retracts what it showed. `beforeFirstDelta`
+   * never does, for hosts that cannot take text back.
+   *
+   * @defaultValue `'always'`
+   */
+  readonly mode?: 'always' | 'beforeFirstDelta' | undefined;
+}
+
+/**
+ * Makes a model of several: the first is asked, and when it fails the next, in order, for each request anew. Put each
+ * model's own `withRetry` and `withCircuitBreaker` (mode `fail`) inside: then a failure is final when it moves on.
+ *
+ * - Name, provider and system prompt are the first's, and so are the media types: adapters write a note for media that
+ *   their model does not take. Of windows and output limits the smallest known of all counts, since a history that has
+ *   to fit any of them must fit the smallest.
+ * - A model with a system prompt of its own is sent that, unless the request's is not the first model's own.
+ * - Tokens count under the model that spent them, also those of its failed attempts, and a reply names who gave it.
+ * - Of a reply that another model broke off only text and media are kept: its signatures are worth nothing to the first.
+ *
+ * Notice: `fallback.moved` `{from, to, kind}`, where `from` and `to` are `{provider, modelId}`.
+ *
+ * @param llms - At least one, in the order in which they are asked.
+ * @param options - Which failures move on.
+ * @returns A model that rejects with what the last one asked has thrown.
+ * @throws TypeError without models, and for an option that does not exist or makes no sense.
+ *
+ * @example
+ * ```ts
+ * const llm = withFallback([withRetry(anthropic({ model: 'claude-sonnet-4-5' })), withRetry(openAIChat({ model: 'gpt-5' }))]);
+ * ```
+ */
+export function withFallback(llms: readonly LLM[], options: FallbackOptions = {}): LLM {
+  const [first, ...others] = assertLLMs(llms);
+  assertOptions(options, OPTIONS, ARGUMENT);
+  assertMode(options.mode);
+  const movesOn = moveRule(options.on);
+
+  return {
+    get provider() {
+      return first.provider;
+    },
+    get modelId() {
+      return first.modelId;
+    },
+    get systemPrompt() {
+      return first.systemPrompt;
+    },
+    get capabilities() {
+      return smallest(first, others);
+    },
+    chat: async (request) => {
+      const { signal } = request;
+      const left = [...others];
+      for (let current = first; ; ) {
+        for (let held = heldBack(request); held !== undefined; held = heldBack(request)) await held;
+        const { response, thrown, started } = await ask(current, { request, first });
+        if (response !== undefined) return response;
+
+        const next = left.shift();
+        if (next === undefined || signal.aborted || (started && options.mode === 'beforeFirstDelta')) throw thrown;
+        const error = signed(thrown, current, first);
+        if (!movesOn(error)) throw thrown;
+        await request.onAttemptFailed?.({ error });
+        signal.throwIfAborted();
+        request.scope?.notify({ name: 'fallback.moved', data: { from: nameOf(current), to: nameOf(next), kind: error.kind } });
+        current = next;
+      }
+    },
+  };
+}
+
+/** A request, and the model that it was made for. */
+interface Asked {
+  readonly request: LLMRequest;
+  readonly first: LLM;
+}
+
+/** What came of one model: its reply, or what was thrown and whether anything had been streamed before. */
+interface Answer {
+  readonly response?: LLMResponse;
+  readonly thrown?: unknown;
+  readonly started: boolean;
+}
+
+async function ask(llm: LLM, { request, first }: Asked): Promise<Answer> {
+  const { onDelta, onAttemptFailed, systemPrompt } = request;
+  let started = false;
+  const isOwnPrompt = llm === first || llm.systemPrompt === '' || systemPrompt !== first.systemPrompt;
+  const own: LLMRequest = {
+    ...request,
+    systemPrompt: isOwnPrompt ? systemPrompt : llm.systemPrompt,
+    // Left out where nobody listens: an adapter need not stream for our sake.
+    ...(onDelta !== undefined && {
+      onDelta: (delta) => {
+        started = true;
+        onDelta(delta);
+      },
+    }),
+    ...(onAttemptFailed !== undefined && {
+      onAttemptFailed: (failed) => onAttemptFailed({ ...failed, error: signed(failed.error, llm, first) }),
+    }),
+  };
+  try {
+    const response = await attemptChat(llm, own);
+    const { provider = llm.provider, modelId = llm.modelId } = response;
+    return { response: { ...response, provider, modelId }, started };
+  } catch (thrown) {
+    return { thrown: isLLMError(thrown) ? signed(thrown, llm, first) : thrown, started };
+  }
+}
+
+/** The failure, with the name of the model that failed. */
+function signed(failure: unknown, llm: LLM, first: LLM): LLMError {
+  const error = toLLMError(failure);
+  const modelId = error.modelId ?? llm.modelId;
+  const { partial } = error;
+  // The loop keeps what had arrived in the name of the first model, and that one would be sent foreign signatures.
+  const isForeign = llm.provider !== first.provider || llm.modelId !== first.modelId;
+  return changeLLMError(error, { modelId, ...(isForeign && partial !== undefined && { partial: partial.filter(isReadable) }) });
+}
+
+function isReadable(part: PartialReplyPart): boolean {
+  return part.type === 'text' || part.type === 'media';
+}
+
+function nameOf({ provider, modelId }: LLM): { readonly provider: string; readonly modelId: string } {
+  return { provider, modelId };
+}
+
+/** The first model's abilities, within what all models that are known have room for. */
+function smallest(first: LLM, others: readonly LLM[]): LLMCapabilities | undefined {
+  const known = [first, ...others].flatMap(({ capabilities }) => (capabilities === undefined ? [] : [capabilities]));
+  if (known.length === 0) return undefined;
+  const least = (of: 'contextWindow' | 'maxInputTokens' | 'maxOutputTokens'): LLMCapabilities => {
+    const limits = known.flatMap((capabilities) => capabilities[of] ?? []);
+    return limits.length === 0 ? {} : { [of]: Math.min(...limits) };
+  };
+  return { ...first.capabilities, ...least('contextWindow'), ...least('maxInputTokens'), ...least('maxOutputTokens') };
+}
+
+/** Whether a failure moves on. */
+function moveRule(on: FallbackOptions['on'] = PASSING_KINDS): (error: LLMError) => boolean {
+  if (typeof on === 'function') return (error) => on(error) ?? isOneOf(PASSING_KINDS, error);
+  assertKinds(on, { taker: 'withFallback: `on`', example: "withFallback(llms, { on: ['overloaded', 'quota'] })" });
+  const kinds = [...on];
+  return (error) => isOneOf(kinds, error);
+}
+
+function isOneOf(kinds: readonly LLMErrorKind[], error: LLMError): boolean {
+  return kinds.includes(error.kind) || (error.kind === 'refused' && error.stopReason === 'circuit_breaker');
+}
+
+function assertLLMs(llms: readonly LLM[]): readonly [LLM, ...LLM[]] {
+  const given: unknown = llms;
+  const [first, ...others] = Array.isArray(given) ? llms : [];
+  if (first === undefined) throw new TypeError(`withFallback needs a list of models, the first one first. For example: ${ARGUMENT.example}.`);
+  for (const llm of [first, ...others]) assertLLM(llm, ARGUMENT);
+  return [first, ...others];
+}
+
+function assertMode(mode: unknown): void {
+  if (mode === undefined || mode === 'always' || mode === 'beforeFirstDelta') return;
+  throw new TypeError("withFallback: `mode` must be 'always' or 'beforeFirstDelta'. For example: withFallback(llms, { mode: 'beforeFirstDelta' }).");
+}
