@@ -1,0 +1,37 @@
+/**
+ * Counting: what policies that count requests have in common.
+ *
+ * None may count a request twice, however often it stands around a model: one that goes on inwards carries who has counted
+ * it, under a symbol that decorators copy with the rest.
+ */
+import { isRecord } from '../core/json.ts';
+import type { LLMRequest } from '../core/llm.ts';
+import { totalTokens, toUsage, type Usage } from '../core/usage.ts';
+
+const COUNTED_BY = Symbol('counted by');
+
+interface CountedRequest extends LLMRequest {
+  readonly [COUNTED_BY]?: readonly object[];
+}
+
+/** True if a request came through this counter before. */
+export function isCountedBy(request: CountedRequest, counter: object): boolean {
+  return request[COUNTED_BY]?.includes(counter) === true;
+}
+
+/** The request, marked as counted. */
+export function countedBy(request: CountedRequest, counter: object): LLMRequest {
+  const counted: CountedRequest = { ...request, [COUNTED_BY]: [...(request[COUNTED_BY] ?? []), counter] };
+  return counted;
+}
+
+/**
+ * Tokens that a reply or a failure tells of; undefined if it tells of none, as replies of servers that do not count.
+ *
+ * @param outcome - Of any adapter, also of one without types.
+ */
+export function toldUsage(outcome: unknown): Usage | undefined {
+  if (!isRecord(outcome) || !isRecord(outcome['usage'])) return undefined;
+  const usage = toUsage(outcome['usage']);
+  return totalTokens(usage) === 0 ? undefined : usage;
+}

@@ -1,0 +1,261 @@
+/**
+ * With budget: keeps the books of a budget around a model. Refuses a request that does not fit, counts one that was sent.
+ *
+ * - WB1 A request is refused before it is sent, never after: what was sent is counted, however it ended.
+ * - WB2 What a provider told is what counts. Where it told nothing, the estimate does: a reply without a count, a request
+ *   that was cut off. Never both.
+ * - WB3 A request that stands under the same budget twice is counted once.
+ * - WB4 Each attempt that something further inside makes is counted, and has to fit, like the first.
+ */
+import { assertLLM } from '../core/assert.ts';
+import { changeLLMError, isLLMError, LLMError, toLLMError } from '../core/errors.ts';
+import type { JsonObject } from '../core/json.ts';
+import { decorateLLM, type FailedAttempt, type LLM, type LLMDelta, type LLMRequest, type LLMResponse, type ReplyPart } from '../core/llm.ts';
+import { NO_USAGE, totalTokens, type Usage } from '../core/usage.ts';
+import { budgetParts, DEFAULT_OUTPUT_RESERVE, type Budget, type BudgetParts } from './budget.ts';
+import type { Reservation } from './budget-ledger.ts';
+import { countedBy, isCountedBy, toldUsage } from './counting.ts';
+import { costOf, highestInputCost, type Prices } from './prices.ts';
+
+const ARGUMENT = { taker: 'withBudget', example: "withBudget(openAIChat({ model: 'gpt-5-mini' }), createBudget({ maxTokens: 500_000 }))" };
+
+/**
+ * Makes a model whose requests are paid for out of a budget.
+ *
+ * A request is refused before it is sent if its prompt, by the estimate, does not fit into what is left: `LLMError` of kind
+ * `refused`, code `max_budget`, which ends the turn `max_budget`. So a budget is exceeded by the output of one request at
+ * most, also where several turns share it: the replies of requests under way are set aside (`outputReserve`), and a
+ * request that would fit without them waits until they have ended. This holds as far as the estimates do: each request that
+ * is under way at the end may cost what its prompt was under-estimated by on top.
+ *
+ * What counts is what the provider tells, with replies and with failures. Where it tells nothing, the estimate counts: for a
+ * reply without a count, and for a request that was cut off after it had begun to stream, was aborted, or timed out. A request
+ * that a server refused counts nothing.
+ *
+ * With `maxCost` the prompt is estimated at the dearest rate it may have (nothing of it read from a cache). A model without a
+ * price is refused with code `no_price`, which ends the turn `fatal_error`, unless `unpriced` is `'free'`. A reply of a
+ * model without a price costs what the model that was asked costs: servers answer with names of their own.
+ *
+ * Put it around the adapter, inside of `withRetry` and `withFallback`: then each attempt is checked, and each model pays its
+ * own price. Outside of them it still counts and checks each attempt that they tell of, but estimates a fallback's as the
+ * first model's, and counts a request that was aborted between two attempts once more.
+ *
+ * Notices: `budget.spent {modelId, requestTokens, tokens, cost?, remainingTokens?, remainingCost?}` after each request that
+ * cost something, `budget.refused {modelId, estimatedTokens, message, tokens, cost?, remainingTokens?, remainingCost?}`, and
+ * `budget.waiting {modelId, estimatedTokens, underWay}` when a request waits for others.
+ *
+ * @param llm - The model to ask.
+ * @param budget - From {@link createBudget}; may be shared by any number of models, turns and agents.
+ * @throws TypeError without a model or a budget.
+ *
+ * @example
+ * ```ts
+ * const budget = createBudget({ maxTokens: 500_000 });
+ * const llm = withRetry(withBudget(openAIChat({ model: 'gpt-5-mini' }), budget));
+ * ```
+ */
+export function withBudget(llm: LLM, budget: Budget): LLM {
+  assertLLM(llm, ARGUMENT);
+  const parts = budgetParts(budget, 'withBudget');
+  return decorateLLM(llm, async (request) => {
+    if (isCountedBy(request, parts.ledger)) return llm.chat(request);
+    return new PaidRequest(parts, llm, request).send();
+  });
+}
+
+/** One request, and all attempts of it. */
+class PaidRequest {
+  readonly #parts: BudgetParts;
+  readonly #llm: LLM;
+  readonly #request: LLMRequest;
+  readonly #reservation: Reservation;
+  /** What the attempt under way has streamed. */
+  #streamed = '';
+  /** Whether an attempt is under way that is not counted yet. */
+  #isUncounted = false;
+  #isOver = false;
+
+  constructor(parts: BudgetParts, llm: LLM, request: LLMRequest) {
+    this.#parts = parts;
+    this.#llm = llm;
+    this.#request = request;
+    this.#reservation = this.#estimate();
+  }
+
+  async send(): Promise<LLMResponse> {
+    const { ledger } = this.#parts;
+    await this.#enter();
+    try {
+      const response = await this.#llm.chat(this.#watched());
+      this.#countReply(response);
+      return response;
+    } catch (thrown) {
+      this.#countFailure(toLLMError(thrown));
+      throw thrown;
+    } finally {
+      this.#isOver = true;
+      ledger.release(this.#reservation);
+    }
+  }
+
+  /** The request as it goes on inwards. */
+  #watched(): LLMRequest {
+    const { onDelta } = this.#request;
+    const watched: LLMRequest = {
+      ...this.#request,
+      ...(onDelta !== undefined && {
+        onDelta: (delta: LLMDelta): void => {
+          this.#streamed += delta.type === 'tool_call' ? delta.inputText : delta.text;
+          onDelta(delta);
+        },
+      }),
+      onAttemptFailed: (failed) => {
+        const again = this.#again(failed);
+        // Whoever does not wait for it leaves no unhandled rejection.
+        again.catch(() => undefined);
+        return again;
+      },
+    };
+    return countedBy(watched, this.#parts.ledger);
+  }
+
+  /** An attempt inside failed, and another is to follow: it has to fit as well. */
+  async #again(failed: FailedAttempt): Promise<void> {
+    const { ledger } = this.#parts;
+    const { error } = failed;
+    this.#countFailure(error);
+    ledger.release(this.#reservation);
+    const refused = ledger.refusalOf(this.#reservation);
+    // Then no attempt follows, and nobody is told of one: what the failed one cost goes out with the refusal.
+    if (refused !== undefined) throw this.#told(changeLLMError(refused, { usage: error.usage, modelId: error.modelId }));
+    await this.#request.onAttemptFailed?.(failed);
+    await this.#enter();
+  }
+
+  async #enter(): Promise<void> {
+    const { ledger } = this.#parts;
+    try {
+      await ledger.reserve(this.#reservation);
+    } catch (error) {
+      throw isLLMError(error) ? this.#told(error) : error;
+    }
+    this.#streamed = '';
+    this.#isUncounted = true;
+    // Whoever made an attempt without waiting for us is done already.
+    if (this.#isOver) ledger.release(this.#reservation);
+  }
+
+  #estimate(): Reservation {
+    const { ledger, estimator, outputReserve } = this.#parts;
+    const { modelId, capabilities } = this.#llm;
+    const { prices, maxCost = Infinity, unpriced } = ledger.limits;
+    const price = prices?.get(modelId);
+    if (price === undefined && maxCost !== Infinity && unpriced !== 'free') throw noPrice(modelId, maxCost);
+
+    const input = estimator.estimateRequest(this.#request, this.#llm);
+    // A comparison with no number would let everything through.
+    if (Number.isNaN(input)) throw new TypeError('The estimator of the budget gave NaN for a request.');
+    const longest = Math.min(this.#request.maxOutputTokens ?? Infinity, capabilities?.maxOutputTokens ?? Infinity);
+    const output = outputReserve ?? (longest === Infinity ? DEFAULT_OUTPUT_RESERVE : longest);
+    const inputCost = price === undefined ? 0 : highestInputCost(input, price);
+    const outputCost = price === undefined ? 0 : (costOf({ ...NO_USAGE, outputTokens: output }, modelId, { get: () => price }) ?? 0);
+    return {
+      modelId,
+      input: { tokens: input, cost: inputCost },
+      most: { tokens: input + output, cost: inputCost + outputCost },
+      signal: this.#request.signal,
+      onWait: (underWay) => {
+        this.#notify('budget.waiting', { modelId, estimatedTokens: input, underWay });
+      },
+    };
+  }
+
+  #countReply(response: LLMResponse): void {
+    const { ledger, estimator } = this.#parts;
+    const told = toldUsage(response);
+    if (told === undefined) {
+      this.#streamed = writtenText(response.content);
+      this.#book(this.#llm.modelId, this.#estimatedUsage(), true);
+      return;
+    }
+    const { inputTokens, cacheReadTokens, cacheWriteTokens } = told;
+    // What another model counted says nothing about this one.
+    if (response.provider === undefined) {
+      estimator.observe(this.#request, this.#llm, inputTokens + cacheReadTokens + cacheWriteTokens);
+    }
+    this.#book(payingModel(response, this.#llm, ledger.limits.prices), told, false);
+  }
+
+  #countFailure(error: LLMError): void {
+    if (!this.#isUncounted) return;
+    const told = toldUsage(error);
+    const modelId = error.modelId ?? this.#llm.modelId;
+    if (told !== undefined) this.#book(modelId, told, false);
+    else if (this.#wasWorkedOn(error)) this.#book(modelId, this.#estimatedUsage(), true);
+    this.#isUncounted = false;
+  }
+
+  /** Whether a provider that told nothing has probably read the prompt all the same. */
+  #wasWorkedOn({ kind }: LLMError): boolean {
+    if (kind === 'refused') return false;
+    return this.#streamed !== '' || this.#request.signal.aborted || kind === 'timeout';
+  }
+
+  #estimatedUsage(): Usage {
+    const outputTokens = this.#streamed === '' ? 0 : this.#parts.estimator.estimateText(this.#streamed);
+    return { ...NO_USAGE, inputTokens: this.#reservation.input.tokens, outputTokens };
+  }
+
+  #book(modelId: string, usage: Usage, isEstimate: boolean): void {
+    const { ledger } = this.#parts;
+    if (isEstimate) ledger.bookEstimate(modelId, usage);
+    else ledger.book(modelId, usage);
+    this.#isUncounted = false;
+    this.#notify('budget.spent', { modelId, requestTokens: totalTokens(usage), ...this.#state() });
+  }
+
+  /** Tells of a refusal on its way out. */
+  #told(refused: LLMError): LLMError {
+    const { modelId, input } = this.#reservation;
+    this.#notify('budget.refused', { modelId, estimatedTokens: input.tokens, message: refused.message, ...this.#state() });
+    return refused;
+  }
+
+  /** How the budget stands, for notices. */
+  #state(): JsonObject {
+    const { spending, left } = this.#parts.ledger;
+    return {
+      tokens: spending.tokens,
+      ...(spending.cost !== undefined && { cost: spending.cost }),
+      ...(left.tokens !== Infinity && { remainingTokens: left.tokens }),
+      ...(left.cost !== Infinity && { remainingCost: left.cost }),
+    };
+  }
+
+  #notify(name: string, data: JsonObject): void {
+    this.#request.scope?.notify({ name, data });
+  }
+}
+
+/** What a model wrote, to estimate it by. */
+function writtenText(content: readonly ReplyPart[]): string {
+  return content.map((part) => ('text' in part ? part.text : part.type === 'tool_call' ? part.inputText : '')).join('');
+}
+
+/** The name under which a reply is paid. */
+function payingModel(response: LLMResponse, llm: LLM, prices: Prices | undefined): string {
+  const { modelId = llm.modelId, provider } = response;
+  // A decorator chose among several models: what the one that was asked costs says nothing about it.
+  if (prices === undefined || provider !== undefined || prices.get(modelId) !== undefined) return modelId;
+  return prices.get(llm.modelId) === undefined ? modelId : llm.modelId;
+}
+
+function noPrice(modelId: string, maxCost: number): LLMError {
+  return new LLMError({
+    kind: 'refused',
+    code: 'no_price',
+    message:
+      `The request to ${JSON.stringify(modelId)} was not sent: the model has no price, so a maxCost of ${maxCost} cannot be kept. ` +
+      "Add it to `prices`, or let such models count as free: createBudget({ maxCost, prices, unpriced: 'free' }).",
+  });
+}
