@@ -9,10 +9,17 @@ export {
   type ClearOldResultsOptions,
   reobtainableFrom,
 } from './clear-old-results.ts';
+export type { CompactionReport, CompactOptions } from './compact-now.ts';
+export { type ContextPolicy, createContextPolicy } from './context-policy.ts';
 export { foldOldTexts, type FoldOldTextsOptions } from './fold-old-texts.ts';
 export type { LayerResult } from './layer.ts';
 export { limitMedia, type LimitMediaOptions } from './limit-media.ts';
+export type { ContextLayer, ContextPolicyOptions, LayerOptions, SummarizeLayer, TrimLayer } from './policy-settings.ts';
+export { preflight, type PreflightOptions } from './preflight.ts';
 export { reduceMedia, type ReduceMediaOptions } from './reduce-media.ts';
+export { summarizeHistory, type SummarizeHistoryOptions } from './summarize-history.ts';
+export type { FileCall, FilesOfCall } from './summary-files.ts';
+export type { TouchedFiles } from './summary-message.ts';
 export { trimHistory, type TrimHistoryOptions } from './trim-history.ts';
 export {
   type StoredResultCall,

@@ -46,7 +46,7 @@ export function createTokenEstimator(): TokenEstimator {
   const estimateMessage = (message: Message): number => estimateText(JSON.stringify(message.content));
   const estimateRequest = ({ systemPrompt, tools, messages }: EstimatedRequest): number =>
     estimateText(systemPrompt) +
-    estimateText(JSON.stringify(tools)) +
+    estimateText(JSON.stringify(tools.map(({ name, description, inputSchema }) => [name, description, inputSchema]))) +
     messages.reduce((sum, message) => sum + estimateMessage(message), 0);
   return {
     estimateText,

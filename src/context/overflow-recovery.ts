@@ -1,0 +1,53 @@
+/**
+ * Overflow recovery: what to do when a provider refuses a request as larger than its window.
+ *
+ * - The window is learned from it, and the history brought down to half of what there was: estimates have just been wrong.
+ * - It is recorded as one compaction before the request is sent again; only messages of the history change.
+ * - A refusal for bytes is taken for an overflow only if the estimate is near the window.
+ */
+import type { Recovery } from '../core/hooks.ts';
+import type { Message } from '../core/message.ts';
+import { reduceHistory } from './last-layers.ts';
+import { applyEdits } from './layer.ts';
+import type { PolicySettings } from './policy-settings.ts';
+import { requestSize, type Conversations } from './request-size.ts';
+
+const TARGET_SHARE = 0.5;
+/** Below this share of the window a request that is too large has too many bytes, not too many tokens. */
+const NEAR_SHARE = 0.7;
+
+/** Makes the recovery. */
+export function overflowRecovery(settings: PolicySettings, conversations: Conversations): Recovery {
+  const { estimator } = settings;
+  return {
+    name: 'context.overflow',
+    kinds: ['context_overflow', 'request_too_large'],
+    apply: async (request, context) => {
+      const { llm, error } = context;
+      // What it did is in the record: the next requests have it without us.
+      if (error === undefined) return undefined;
+      const size = requestSize(request, llm, { estimator });
+      const known = settings.window ?? estimator.windowOf(llm);
+      if (error.kind === 'request_too_large' && (known === undefined || size.tokens < known * NEAR_SHARE)) return undefined;
+      estimator.observeOverflow(request, { provider: llm.provider, modelId: error.modelId ?? llm.modelId });
+
+      const window = Math.min(settings.window ?? Infinity, estimator.windowOf(llm) ?? size.tokens);
+      const before = await context.messages();
+      const { tools } = conversations.of(context.signal, before);
+      const target = Math.floor(Math.min(window, size.tokens) * TARGET_SHARE);
+      const { edits, messages } = reduceHistory(before, { settings, size, target, tools });
+      const tokensBefore = size.tokens;
+      const tokensAfter = size.with(messages);
+      context.notify({ name: 'context.overflow', data: { window, tokensBefore, tokensAfter, reduced: edits.length > 0 } });
+      if (edits.length === 0) return undefined;
+      await context.record({ type: 'compaction', layer: 'overflow', edits, tokensBefore, tokensAfter });
+      context.notify({ name: 'context.compacted', data: { layer: 'overflow', tokensBefore, tokensAfter, window } });
+      const isAsRecorded = isSameList(request.messages, before);
+      return { ...request, messages: isAsRecorded ? await context.messages() : applyEdits(request.messages, edits) };
+    },
+  };
+}
+
+function isSameList(left: readonly Message[], right: readonly Message[]): boolean {
+  return left.length === right.length && left.every((message, index) => message === right[index]);
+}

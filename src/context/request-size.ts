@@ -1,0 +1,90 @@
+/**
+ * Request size: what the next request of a conversation will cost, and what is remembered of the one before.
+ *
+ * The figure is the estimate, or what the provider counted last time plus an estimate of what came since, whichever is
+ * more. A count is used only as long as the request still begins with the very messages that were counted: after a
+ * compaction it says nothing.
+ *
+ * All of it is memory that may be lost: after a restart the estimate alone counts.
+ */
+import type { LLM } from '../core/llm.ts';
+import type { Message } from '../core/message.ts';
+import type { AnyTool } from '../core/tool.ts';
+import type { EstimatedModel, EstimatedRequest, TokenEstimator } from './token-estimator.ts';
+
+/** What is remembered of a conversation. */
+export interface Conversation {
+  /** The last request that was counted, and its count. */
+  counted: { readonly request: EstimatedRequest; readonly model: EstimatedModel; readonly tokens: number } | undefined;
+  /** When the last reply was there: until then the provider has held what it keeps of the request. */
+  lastReplyAt: number | undefined;
+  /** Summaries that failed in a row. */
+  failures: number;
+  /** How many occasions for a summary are still to pass without one. */
+  pause: number;
+  /** True once a compaction was recorded and the history stayed as it was: no more are. */
+  isStuck: boolean;
+  /** The tools of the last step. */
+  tools: readonly AnyTool[];
+}
+
+/** Remembers conversations, by their turn and by their first message: what they have and no other has. */
+export class Conversations {
+  readonly #byTurn = new WeakMap<AbortSignal, Conversation>();
+  readonly #byHead = new WeakMap<Message, Conversation>();
+
+  /** What is remembered of the conversation of a turn. */
+  of(signal: AbortSignal, messages: readonly Message[]): Conversation {
+    const head = messages.find((message) => message.role !== 'user' || message.transient !== true);
+    const known = this.#byTurn.get(signal) ?? (head === undefined ? undefined : this.#byHead.get(head));
+    const conversation: Conversation = known ?? { counted: undefined, lastReplyAt: undefined, failures: 0, pause: 0, isStuck: false, tools: [] };
+    this.#byTurn.set(signal, conversation);
+    if (head !== undefined) this.#byHead.set(head, conversation);
+    return conversation;
+  }
+}
+
+/** What a request will cost. */
+export interface RequestSize {
+  /** The request. */
+  readonly request: EstimatedRequest;
+  /** Tokens of it. */
+  readonly tokens: number;
+  /** Tokens for each token of the estimator: its calibration, and what the last count says beyond it. */
+  readonly scale: number;
+  /** Tokens of the same request with another history. */
+  readonly with: (messages: readonly Message[]) => number;
+}
+
+/** Measures a request. */
+export function requestSize(
+  request: EstimatedRequest,
+  llm: LLM,
+  { estimator, conversation }: { readonly estimator: TokenEstimator; readonly conversation?: Conversation | undefined },
+): RequestSize {
+  const estimate = Math.max(1, estimator.estimateRequest(request, llm));
+  const tokens = Math.max(estimate, countedTokens(request, llm, { estimator, conversation, estimate }));
+  const ratio = tokens / estimate;
+  return {
+    request,
+    tokens: Math.ceil(tokens),
+    scale: ratio * estimator.factorOf(llm),
+    with: (messages) => Math.ceil(ratio * estimator.estimateRequest({ ...request, messages }, llm)),
+  };
+}
+
+function countedTokens(
+  request: EstimatedRequest,
+  llm: LLM,
+  { estimator, conversation, estimate }: { readonly estimator: TokenEstimator; readonly conversation: Conversation | undefined; readonly estimate: number },
+): number {
+  const counted = conversation?.counted;
+  if (counted === undefined || !isSameModel(counted.model, llm)) return 0;
+  const { messages } = counted.request;
+  if (!messages.every((message, index) => message === request.messages[index])) return 0;
+  return counted.tokens + estimate - estimator.estimateRequest(counted.request, llm);
+}
+
+function isSameModel(left: EstimatedModel, right: EstimatedModel): boolean {
+  return left.provider === right.provider && left.modelId === right.modelId;
+}

@@ -1,0 +1,205 @@
+/**
+ * Summarize history: layer 4. The older part of a history becomes one summary, written by a model.
+ *
+ * - S1 One summary at most: a former one is what the new one is made of, and is replaced by it.
+ * - S2 A summary is shorter than what it replaces, and whole: anything else counts as a failure, and nothing changes.
+ * - S3 The newest exchanges stay as they are, as whole exchanges; beside the summary stays what `summary-kept.ts` says.
+ * - S4 Bounded: at most ten requests, at most three answers that are no good.
+ *
+ * What a part says that is larger than the summariser's window is taken in pieces: each time the notes so far and the
+ * next piece make new notes.
+ */
+import { TurnloopError } from '../core/errors.ts';
+import type { LLM, LLMScope } from '../core/llm.ts';
+import type { Message } from '../core/message.ts';
+import { systemRuntime, type Runtime } from '../core/runtime.ts';
+import type { AnyTool } from '../core/tool.ts';
+import type { Usage } from '../core/usage.ts';
+import { assertLLM, assertNumbers, assertOptions } from '../core/assert.ts';
+import { isSummary, recentStart, resultOf, unchanged, type LayerResult } from './layer.ts';
+import { filesOfHistory, type FilesOfCall } from './summary-files.ts';
+import { summaryEntries } from './summary-input.ts';
+import { keptBeside } from './summary-kept.ts';
+import { mergeFiles, readSummary, summaryMessage } from './summary-message.ts';
+import { writeNotes } from './summary-notes.ts';
+import { createTokenEstimator, type TokenEstimator } from './token-estimator.ts';
+
+const DEFAULT_KEEP_MESSAGES = 20;
+const DEFAULT_KEEP_TOKENS = 20_000;
+const DEFAULT_USER_MESSAGE_TOKENS = 20_000;
+/** What a summary is expected to take, where it is asked whether one is worth it. */
+const EXPECTED_TOKENS = 600;
+
+const ARGUMENT = { taker: 'summarizeHistory', example: 'summarizeHistory(messages, { llm })' };
+const OPTIONS: Readonly<Record<keyof SummarizeHistoryOptions, true>> = {
+  llm: true,
+  estimator: true,
+  runtime: true,
+  signal: true,
+  scope: true,
+  tools: true,
+  keepMessages: true,
+  keepTokens: true,
+  userMessageTokens: true,
+  maxSummaryTokens: true,
+  maxOutputTokens: true,
+  minGain: true,
+  focus: true,
+  filesOf: true,
+  onUsage: true,
+};
+
+/** Options of {@link summarizeHistory}. Tokens are those of the estimator, not calibrated. */
+export interface SummarizeHistoryOptions {
+  /** Writes the summary. Its own settings, such as the effort of its thinking, hold for the summary too. */
+  readonly llm: LLM;
+  /** Counts tokens. @defaultValue a new one */
+  readonly estimator?: TokenEstimator | undefined;
+  /** Clock, timers and ids. @defaultValue the system's */
+  readonly runtime?: Runtime | undefined;
+  /** Ends it: nothing more is asked, and it rejects with `signal.reason`. @defaultValue none */
+  readonly signal?: AbortSignal | undefined;
+  /** Time, ids and a voice for decorators of the model. @defaultValue none */
+  readonly scope?: LLMScope | undefined;
+  /** The tools of the conversation: they say which calls change files. @defaultValue none */
+  readonly tools?: readonly AnyTool[] | undefined;
+  /** How many of the newest messages stay at most; the exchange they begin in stays whole. @defaultValue 20 */
+  readonly keepMessages?: number | undefined;
+  /** How many tokens of the newest messages stay at most. The last exchange always does. @defaultValue 20,000 */
+  readonly keepTokens?: number | undefined;
+  /** Tokens of a person's older messages that stay word for word, beside the first and the last. @defaultValue 20,000 */
+  readonly userMessageTokens?: number | undefined;
+  /** A longer summary is no good. @defaultValue as long as what it replaces */
+  readonly maxSummaryTokens?: number | undefined;
+  /** Most tokens of a reply of the summariser, its thinking included. @defaultValue its own limit */
+  readonly maxOutputTokens?: number | undefined;
+  /** Where fewer tokens than this would be gained nothing is asked. @defaultValue 1 */
+  readonly minGain?: number | undefined;
+  /** What is to be kept above all, in words. @defaultValue empty */
+  readonly focus?: string | undefined;
+  /** Names the files of a call. @defaultValue arguments called `path`, `file_path` and the like */
+  readonly filesOf?: FilesOfCall | undefined;
+  /** Awaited with what each request cost, failed ones too. @defaultValue nobody is told */
+  readonly onUsage?: ((usage: Usage, modelId: string) => Promise<void> | void) | undefined;
+}
+
+/**
+ * Replaces the older part of a history by a summary that a model writes. Changes nothing itself: the result's `edits` are
+ * for a `compaction` event.
+ *
+ * @param messages - The history, oldest first.
+ * @returns A result without edits if there is nothing to summarise.
+ * @throws {@link index.TurnloopError | TurnloopError} `summary_failed` if no good summary was to be had; `signal.reason` if
+ * aborted; TypeError for an option that does not exist or makes no sense.
+ *
+ * @example
+ * ```ts
+ * const { edits, tokensBefore, tokensAfter } = await summarizeHistory(messages, { llm });
+ * ```
+ */
+export async function summarizeHistory(messages: readonly Message[], options: SummarizeHistoryOptions): Promise<LayerResult> {
+  assertSummarizeOptions(options);
+  const { estimator = createTokenEstimator(), runtime = systemRuntime, minGain = 1, tools = [], filesOf } = options;
+  const part = partToSummarize(messages, { ...options, estimator, runtime });
+  if (part === undefined || part.gain < minGain) return unchanged(messages, estimator);
+
+  const covered = messages.slice(0, part.end);
+  const entries = summaryEntries(covered);
+  // What goes says nothing: thinking, or media alone.
+  if (entries.length === 0) return unchanged(messages, estimator);
+  const former = covered.filter(isSummary).map(readSummary);
+  const text = await writeNotes({
+    entries,
+    former: former.map((summary) => summary.text).join('\n\n'),
+    maxTokens: Math.min(options.maxSummaryTokens ?? Infinity, part.removed - minGain),
+    focus: options.focus ?? '',
+    estimator,
+    summarizer: {
+      llm: options.llm,
+      runtime,
+      signal: options.signal ?? new AbortController().signal,
+      maxOutputTokens: options.maxOutputTokens,
+      scope: options.scope,
+      onUsage: options.onUsage ?? (() => undefined),
+    },
+  });
+  const files = [...former.map((summary) => summary.files), filesOfHistory(covered, { tools, filesOf })].reduce(mergeFiles);
+  const changes = new Map(part.changes);
+  changes.set(part.place, [...(changes.get(part.place) ?? []), summaryMessage(runtime.createId('message'), { text, files })]);
+  const result = resultOf(messages, changes, { estimator });
+  if (result.edits.length === 0) throw summaryFailed('the summary is longer than what it replaces');
+  return result;
+}
+
+/** What is to be summarised. */
+interface Part {
+  /** Index behind its last message. */
+  readonly end: number;
+  /** What becomes of its messages, the summary aside. */
+  readonly changes: ReadonlyMap<Message, readonly Message[]>;
+  /** The message in whose place the summary comes: the last that goes. */
+  readonly place: Message;
+  /** Tokens that go, without what stays shorter. */
+  readonly removed: number;
+  /** Tokens that are likely to be gained. */
+  readonly gain: number;
+}
+
+type PartOptions = SummarizeHistoryOptions & { readonly estimator: TokenEstimator; readonly runtime: Runtime };
+
+function partToSummarize(messages: readonly Message[], options: PartOptions): Part | undefined {
+  const { estimator, runtime, userMessageTokens = DEFAULT_USER_MESSAGE_TOKENS } = options;
+  const end = tailStart(messages, options);
+  const changes = keptBeside(messages, end, {
+    userMessageTokens,
+    estimateMessage: (message) => estimator.estimateMessage(message),
+    estimateText: (text) => estimator.estimateText(text),
+    createId: () => runtime.createId('message'),
+  });
+  const place = messages.slice(0, end).findLast((message) => changes.has(message));
+  // A summary alone would be summarised again and again.
+  if (place === undefined || [...changes.keys()].every(isSummary)) return undefined;
+  const { tokensBefore, tokensAfter } = resultOf(messages, changes, { estimator });
+  const removed = tokensBefore - tokensAfter;
+  const former = messages.slice(0, end).filter(isSummary);
+  const expected = former.reduce((sum, message) => Math.max(sum, estimator.estimateMessage(message)), EXPECTED_TOKENS);
+  return { end, changes, place, removed, gain: removed - Math.min(expected, removed / 2) };
+}
+
+/** Index of the first message that stays: whole exchanges, by number and by tokens, the last one in any case. */
+function tailStart(messages: readonly Message[], options: PartOptions): number {
+  const { estimator, keepMessages = DEFAULT_KEEP_MESSAGES, keepTokens = DEFAULT_KEEP_TOKENS } = options;
+  const last = recentStart(messages, 0);
+  const first = recentStart(messages, keepMessages);
+  let tokens = 0;
+  let start = last;
+  for (const [offset, message] of messages.slice(first).toReversed().entries()) {
+    const index = messages.length - 1 - offset;
+    tokens += estimator.estimateMessage(message);
+    if (index < last && tokens > keepTokens) break;
+    if (message.role !== 'tool') start = Math.min(start, index);
+  }
+  return start;
+}
+
+/** The failure of a summary. */
+export function summaryFailed(why: string, cause?: unknown): TurnloopError {
+  return new TurnloopError('summary_failed', `No summary was to be had: ${why}.`, { cause });
+}
+
+function assertSummarizeOptions(options: SummarizeHistoryOptions): void {
+  assertOptions(options, OPTIONS, ARGUMENT);
+  assertLLM(options.llm, ARGUMENT);
+  assertNumbers(
+    options,
+    {
+      keepMessages: { least: 0, whole: true },
+      keepTokens: { least: 0, orInfinity: true },
+      userMessageTokens: { least: 0, orInfinity: true },
+      maxSummaryTokens: { least: 1, orInfinity: true },
+      maxOutputTokens: { least: 1, whole: true },
+      minGain: { least: 0 },
+    },
+    ARGUMENT,
+  );
+}

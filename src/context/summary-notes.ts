@@ -1,0 +1,126 @@
+/**
+ * Summary notes: from a conversation in words to notes of it, in as many requests as it takes.
+ *
+ * - At most ten requests, and at most three answers that are no good: then it has failed.
+ * - What was too large is made smaller by half, what was too long is asked for shorter: never one message at a time.
+ */
+import { messageOf, TurnloopError } from '../core/errors.ts';
+import { summaryPrompt } from './summary-prompt.ts';
+import { askForSummary, summaryRequest, type SummaryAnswer, type SummaryProblem, type Summarizer } from './summary-request.ts';
+import { takeEntries, type Entry } from './summary-input.ts';
+import type { TokenEstimator } from './token-estimator.ts';
+
+/** What notes are made of. */
+export interface NotesOptions {
+  /** The conversation in words. */
+  readonly entries: readonly Entry[];
+  /** The notes so far; empty for none. */
+  readonly former: string;
+  /** Longer notes are no good. */
+  readonly maxTokens: number;
+  /** What is to be kept above all; empty for nothing. */
+  readonly focus: string;
+  /** Counts tokens. */
+  readonly estimator: TokenEstimator;
+  /** Whom to ask. */
+  readonly summarizer: Summarizer;
+}
+
+const MAX_REQUESTS = 10;
+const MAX_FAILURES = 3;
+/** A summary of more words is read by nobody. */
+const MAX_WORDS = 900;
+const LEAST_WORDS = 50;
+const WORDS_PER_TOKEN = 0.6;
+/** Share of the summariser's window for the conversation: the rest is for its answer, the notes so far, and errors of the estimate. */
+const INPUT_SHARE = 0.6;
+/** Requests are never made smaller than this: what does not fit then never will. */
+const LEAST_TOKENS = 200;
+
+/** What is tried next. */
+interface Trial {
+  pieceTokens: number;
+  maxWords: number;
+}
+
+/**
+ * Writes notes.
+ *
+ * @throws {@link index.TurnloopError | TurnloopError} `summary_failed`; `signal.reason` if aborted
+ */
+export async function writeNotes(options: NotesOptions): Promise<string> {
+  const { entries, estimator, summarizer, maxTokens, focus } = options;
+  const estimate = (text: string): number => estimator.estimateText(text);
+  const trial: Trial = { pieceTokens: pieceTokensFor(options), maxWords: wordsFor(maxTokens) };
+  let notes = options.former;
+  let failures = 0;
+  let done = 0;
+  for (let requests = 0; requests < MAX_REQUESTS; requests += 1) {
+    const piece = takeEntries(entries, done, { maxTokens: trial.pieceTokens, estimate });
+    const prompt = summaryPrompt({ conversation: piece.text, former: notes, maxWords: trial.maxWords, focus });
+    const request = summaryRequest(prompt, summarizer);
+    const answer = checkLength(await askForSummary(request, summarizer), { maxTokens, estimate });
+    if ('text' in answer) {
+      notes = answer.text;
+      done = piece.end;
+      if (done >= entries.length) return notes;
+      continue;
+    }
+    failures += 1;
+    if (answer.problem === 'too_large') estimator.observeOverflow(request, summarizer.llm);
+    if (failures >= MAX_FAILURES || !shrink(trial, answer.problem, piece.tokens)) throw failed(answer);
+  }
+  throw new TurnloopError('summary_failed', `No summary was to be had: the history takes more than ${MAX_REQUESTS} requests.`);
+}
+
+function pieceTokensFor({ estimator, summarizer }: NotesOptions): number {
+  const window = estimator.windowOf(summarizer.llm);
+  if (window === undefined) return Infinity;
+  return Math.max(LEAST_TOKENS, (window * INPUT_SHARE) / estimator.factorOf(summarizer.llm));
+}
+
+function wordsFor(maxTokens: number): number {
+  return Math.max(LEAST_WORDS, Math.min(MAX_WORDS, Math.floor(maxTokens * WORDS_PER_TOKEN)));
+}
+
+type CheckedAnswer = { readonly text: string } | { readonly problem: SummaryProblem | 'too_long'; readonly error?: unknown };
+
+function checkLength(
+  answer: SummaryAnswer,
+  { maxTokens, estimate }: { readonly maxTokens: number; readonly estimate: (text: string) => number },
+): CheckedAnswer {
+  return 'text' in answer && estimate(answer.text) > maxTokens ? { problem: 'too_long' } : answer;
+}
+
+/** Asks for less; false if that would not help. */
+function shrink(trial: Trial, problem: SummaryProblem | 'too_long', tokens: number): boolean {
+  switch (problem) {
+    case 'filtered':
+    case 'failed':
+      return false;
+    case 'too_long':
+    case 'truncated':
+      trial.maxWords = Math.max(LEAST_WORDS, Math.floor(trial.maxWords / 2));
+      return true;
+    case 'too_large':
+    case 'empty':
+    case 'called_tools':
+      trial.pieceTokens = Math.max(LEAST_TOKENS, tokens / 2);
+      return true;
+  }
+}
+
+const WORDING: Readonly<Record<SummaryProblem | 'too_long', string>> = {
+  too_large: 'what was to be summarised is too large for the summariser',
+  empty: 'the summariser gave no text',
+  called_tools: 'the summariser called tools, though there are none',
+  truncated: 'the summary was truncated at the output limit',
+  filtered: 'a content filter stopped the summary',
+  too_long: 'the summary is longer than what it replaces',
+  failed: 'the request failed',
+};
+
+function failed({ problem, error }: { readonly problem: SummaryProblem | 'too_long'; readonly error?: unknown }): TurnloopError {
+  const detail = error === undefined ? '' : ` (${messageOf(error)})`;
+  return new TurnloopError('summary_failed', `No summary was to be had: ${WORDING[problem]}${detail}.`, { cause: error });
+}
