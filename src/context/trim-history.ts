@@ -9,17 +9,18 @@
 import { assertNumbers, assertOptions } from '../core/assert.ts';
 import type { MediaPart, Message, UserMessage } from '../core/message.ts';
 import { foldMessage } from './fold-old-texts.ts';
-import { isSummary, protectedMessages, recentStart, resultOf, unchanged, type LayerResult } from './layer.ts';
+import { isCompactable, isSummary, protectedMessages, recentStart, resultOf, unchanged, type LayerResult } from './layer.ts';
 import { noteMedia } from './media-notes.ts';
 import { createTokenEstimator, type TokenEstimator } from './token-estimator.ts';
 import type { TextBudget } from './truncate-text.ts';
 
 /** What a long text of an old message comes to. */
 const OLD_TEXT = textBudget(1_000);
-/** What long texts of the newest exchange may come to, one after the other until it fits. */
-const NEW_TEXTS = [8_192, 4_096, 2_048, 1_024, 512, 256].map(textBudget);
-/** More than this share of the target is too much for one exchange, as long as older ones would have to go for it. */
-const NEW_SHARE = 0.5;
+/** What long texts that may not go come to, one after the other until it fits. */
+const SMALLER = [8_192, 4_096, 2_048, 1_024, 512, 256].map(textBudget);
+/** Shares of the target: more is too much for the newest exchange, or for the first task, while others go for it. */
+const NEWEST_SHARE = 0.5;
+const TASK_SHARE = 0.25;
 
 /** More of a media type is not a media type: it is a tool's word. */
 const MAX_NAME = 64;
@@ -91,32 +92,36 @@ class Trim {
   }
 
   run(target: number): void {
-    const newest = this.#messages.slice(this.#newest);
-    this.#shorten(this.#messages.slice(0, this.#newest), OLD_TEXT);
-    for (const budget of NEW_TEXTS) {
-      if (this.tokens <= target || this.#costOf(newest) <= target * NEW_SHARE) break;
-      this.#shorten(newest, budget);
-    }
+    const newest = this.#messages.slice(this.#newest).filter((message) => this.#mayGo(message));
+    const task = this.#task();
+    this.#shorten(this.#messages.slice(0, this.#newest).filter((message) => this.#mayGo(message)), OLD_TEXT);
+    this.#shortenUntil(newest, () => this.tokens <= target || this.#costOf(newest) <= target * NEWEST_SHARE);
+    this.#shortenUntil(task, () => this.tokens <= target || this.#costOf(task) <= target * TASK_SHARE);
     if (this.tokens > target) this.#dropOldest(target);
-    for (const budget of NEW_TEXTS) if (this.tokens > target) this.#shorten(newest, budget);
-    for (const budget of NEW_TEXTS) if (this.tokens > target) this.#shortenTask(budget);
+    this.#shortenUntil(newest, () => this.tokens <= target);
+    this.#shortenUntil(task, () => this.tokens <= target);
+  }
+
+  #shortenUntil(messages: readonly Message[], isEnough: () => boolean): void {
+    for (const budget of SMALLER) {
+      if (isEnough()) return;
+      this.#shorten(messages, budget);
+    }
   }
 
   /** Cuts long texts short, and puts notes in place of media. */
   #shorten(messages: readonly Message[], budget: TextBudget): void {
     for (const message of messages) {
-      if (this.#protected.has(message) || isSummary(message) || isTrimMarker(message)) continue;
       const current = this.#current(message);
       if (current !== undefined) this.#replace(message, foldMessage(noteMedia(current, leftOut), budget));
     }
   }
 
-  /** The first task, unless it is also the newest message of a person, or may not change at all. */
-  #shortenTask(budget: TextBudget): void {
-    const task = this.#messages.find((message) => this.#protected.has(message) && isPlainTask(message));
-    const newest = this.#messages.findLast((message) => this.#protected.has(message) && isPlainTask(message));
-    const current = task === undefined || task === newest ? undefined : this.#current(task);
-    if (task !== undefined && current !== undefined) this.#replace(task, foldMessage(noteMedia(current, leftOut), budget));
+  /** The first task, alone in a list; nothing if it is also the newest message of a person, or protected for more reasons. */
+  #task(): readonly Message[] {
+    const tasks = this.#messages.filter((message) => this.#protected.has(message) && isTask(message));
+    const [first] = tasks;
+    return first === undefined || tasks.length < 2 ? [] : [first];
   }
 
   #replace(message: Message, by: Message): void {
@@ -177,9 +182,9 @@ function unitsOf(messages: readonly Message[]): readonly Unit[] {
   return units;
 }
 
-/** A task that may be cut short: not one that is protected by more than being the first. */
-function isPlainTask(message: Message): boolean {
-  return message.role === 'user' && message.id !== '' && message.pinned !== true && message.transient !== true && message.origin !== 'memory';
+/** A message that is protected because it is the first or the newest of its kind, and for no other reason. */
+function isTask(message: Message): boolean {
+  return isCompactable(message) && message.role === 'user' && message.origin !== 'memory';
 }
 
 /** Its id is that of what it stands for, since ids of messages are unique. */

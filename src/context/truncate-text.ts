@@ -4,6 +4,7 @@
  * - The result is never longer than the budget, the marker included.
  * - It is cut at line ends where one is near, and never inside a surrogate pair.
  * - What was truncated is short enough to be left alone by the same budget.
+ * - A marker of an earlier cut that a cut meets goes into the new one: what it counted, and where it said the text is.
  */
 import { assertNumbers } from '../core/assert.ts';
 
@@ -110,19 +111,53 @@ function isText(part: { readonly type: string }): part is TextLike {
   return part.type === 'text';
 }
 
-function cut(text: string, { maxCharacters, headCharacters, tailCharacters }: TextBudget, where: string): Cut {
-  const room = Math.max(0, maxCharacters - MARKER_CHARACTERS - where.length);
-  const share = Math.min(1, room / Math.max(1, headCharacters + tailCharacters));
-  const headEnd = endOfHead(text, Math.floor(headCharacters * share));
-  const tailStart = startOfTail(text, Math.floor(tailCharacters * share));
-  const before = headEnd === 0 || text[headEnd - 1] === '\n' ? '' : '\n';
-  return { headEnd, tailStart, marker: `${before}${markerOf(text.slice(headEnd, tailStart), where)}\n` };
+function cut(text: string, budget: TextBudget, where: string): Cut {
+  const first = cutAround(text, budget, { where, known: undefined });
+  const known = markersOf(text).find(({ start, end }) => end > first.headEnd && start < first.tailStart);
+  return known === undefined ? first : cutAround(text, budget, { where: where === '' ? known.where : where, known });
 }
 
-function markerOf(removed: string, where: string): string {
-  const lines = removed.split('\n').length - 1;
+interface Around {
+  /** What the marker says of where the whole text is. */
+  readonly where: string;
+  /** An earlier marker, which the cut takes up. */
+  readonly known: KnownMarker | undefined;
+}
+
+function cutAround(text: string, { maxCharacters, headCharacters, tailCharacters }: TextBudget, { where: place, known }: Around): Cut {
+  const where = MARKER_CHARACTERS + place.length > maxCharacters ? '' : place;
+  const room = Math.max(0, maxCharacters - MARKER_CHARACTERS - where.length);
+  const share = Math.min(1, room / Math.max(1, headCharacters + tailCharacters));
+  const headEnd = Math.min(known?.start ?? Infinity, endOfHead(text, Math.floor(headCharacters * share)));
+  const tailStart = Math.max(known?.end ?? 0, startOfTail(text, Math.floor(tailCharacters * share)));
+  const removed = known === undefined ? text.slice(headEnd, tailStart) : text.slice(headEnd, known.start) + text.slice(known.end, tailStart);
+  const lines = removed.split('\n').length - 1 + (known?.lines ?? 0);
   const inLines = lines === 0 ? '' : ` (${lines} ${lines === 1 ? 'line' : 'lines'})`;
-  return `[… ${removed.length} characters${inLines} left out${where} …]`;
+  const before = headEnd === 0 || text[headEnd - 1] === '\n' ? '' : '\n';
+  const characters = removed.length + (known?.characters ?? 0);
+  return { headEnd, tailStart, marker: `${before}[… ${characters} characters${inLines} left out${where} …]\n` };
+}
+
+/** A marker in a text that was cut before. */
+interface KnownMarker {
+  readonly start: number;
+  /** Behind the line end that belongs to it. */
+  readonly end: number;
+  readonly characters: number;
+  readonly lines: number;
+  readonly where: string;
+}
+
+const MARKER = /\[… (\d{1,15}) characters(?: \((\d{1,15}) lines?\))? left out(; [^\]]{1,500})? …\]\n?/g;
+
+function markersOf(text: string): readonly KnownMarker[] {
+  return Array.from(text.matchAll(MARKER), ({ 0: whole, 1: characters, 2: lines = '0', 3: where = '', index }) => ({
+    start: index,
+    end: index + whole.length,
+    characters: Number(characters),
+    lines: Number(lines),
+    where,
+  }));
 }
 
 function endOfHead(text: string, length: number): number {

@@ -1,0 +1,101 @@
+/** Truncated texts, as every layer makes them: seen through a hook that shortens results and a layer that folds old ones. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { assistantMessage, textOf, toolMessage, type Message, userMessage } from 'turnloop';
+import { foldOldTexts } from 'turnloop/context';
+
+const budget = { maxCharacters: 1_000, headCharacters: 300, tailCharacters: 300 };
+
+/** An old result with this text, folded. */
+function fold(text: string, options: Parameters<typeof foldOldTexts>[1] = budget): string {
+  const history: readonly Message[] = [
+    userMessage('Do it.', { id: 'message_1' }),
+    assistantMessage([{ type: 'tool_call', id: 'call_1', name: 'run', inputText: '{}' }], { id: 'step_1' }),
+    toolMessage(text, { id: 'result_call_1', toolCallId: 'call_1', name: 'run' }),
+    assistantMessage('Done.', { id: 'step_2' }),
+  ];
+  return textOf(foldOldTexts(history, { keepNewest: 0, ...options }).messages[2]);
+}
+
+const MARKERS = /\[… (\d+) characters(?: \((\d+) lines?\))? left out[^\]]* …\]/g;
+
+describe('a long text', () => {
+  it('BR-118 keeps its beginning and its end, cut at line ends, with the missing characters and lines between', () => {
+    const lines = Array.from({ length: 300 }, (_, index) => `line ${index + 1}`);
+
+    const text = fold([...lines, 'ERROR: boom'].join('\n'));
+
+    const [head = '', tail = ''] = text.split(/\[… .* …\]\n/);
+    const kept = [...head.split('\n').slice(0, -1), ...tail.split('\n')];
+    expect(kept[0]).toBe('line 1');
+    expect(kept.at(-1)).toBe('ERROR: boom');
+    expect(kept.every((line) => [...lines, 'ERROR: boom'].includes(line))).toBe(true);
+    const [[, characters, missing] = []] = [...text.matchAll(MARKERS)];
+    expect(Number(missing)).toBe(301 - kept.length);
+    expect(Number(characters)).toBe([...lines, 'ERROR: boom'].join('\n').length - head.length - tail.length);
+    expect(text.length).toBeLessThanOrEqual(1_000);
+  });
+
+  it('BR-118 is cut where it is if no line ends nearby, on a line of its own for the marker', () => {
+    expect(fold('a'.repeat(5_000))).toBe(`${'a'.repeat(300)}\n[… 4400 characters left out …]\n${'a'.repeat(300)}`);
+  });
+
+  it('BR-118 is never cut within a character', () => {
+    const text = fold(`x${'😀'.repeat(2_000)}`);
+
+    expect(text.isWellFormed()).toBe(true);
+    expect(text).toContain('characters left out');
+  });
+
+  it('keeps less where what is kept leaves no room for the marker', () => {
+    const text = fold('a'.repeat(5_000), { maxCharacters: 400, headCharacters: 300, tailCharacters: 99 });
+
+    expect(text.length).toBeLessThanOrEqual(400);
+    expect(text).toMatch(/^a{225}\n\[… 4701 characters left out …\]\na{74}$/);
+  });
+
+  it('keeps its end alone, or its beginning', () => {
+    const text = 'a'.repeat(2_000) + 'b'.repeat(2_000);
+
+    expect(fold(text, { ...budget, headCharacters: 0 })).toBe(`[… 3700 characters left out …]\n${'b'.repeat(300)}`);
+    expect(fold(text, { ...budget, tailCharacters: 0 })).toBe(`${'a'.repeat(300)}\n[… 3700 characters left out …]\n`);
+  });
+
+  it('BR-118 that was cut before has one marker for all that is missing, and where the whole text is', () => {
+    const before = `${'a'.repeat(1_500)}\n[… 40000 characters (12 lines) left out; the whole text: /results/7.txt …]\n${'b'.repeat(1_500)}`;
+
+    const text = fold(before);
+
+    expect(text).toBe(`${'a'.repeat(300)}\n[… 42401 characters (13 lines) left out; the whole text: /results/7.txt …]\n${'b'.repeat(300)}`);
+  });
+
+  it('BR-146 is within its limit, has one marker that tells the truth, and stays as it is the next time', () => {
+    const unit = fc.constantFrom('a', '\n', '\r\n', '😀', '字', '\ud83d', 'x'.repeat(90), '\n\n', '[… 7 characters left out …]');
+    const texts = fc.array(unit, { maxLength: 60 }).map((units) => units.join('').repeat(7));
+    const numbers = fc.record({ maxCharacters: fc.integer({ min: 200, max: 1_500 }), head: fc.nat(99), tail: fc.nat(99) });
+
+    fc.assert(
+      fc.property(texts, numbers, (text, { maxCharacters, head, tail }) => {
+        const options = {
+          maxCharacters,
+          headCharacters: Math.floor((maxCharacters * head) / 200),
+          tailCharacters: Math.floor((maxCharacters * tail) / 200),
+        };
+        const folded = fold(text, options);
+
+        expect(folded.length).toBeLessThanOrEqual(Math.max(maxCharacters, text.length));
+        expect(fold(folded, options)).toBe(folded);
+        if (folded === text) return;
+        expect(folded.length).toBeLessThanOrEqual(maxCharacters);
+        if (text.includes('[…')) return;
+        const [marker, ...others] = [...folded.matchAll(MARKERS)];
+        expect(others).toStrictEqual([]);
+        const around = folded.length - (marker?.[0].length ?? 0);
+        expect(text.length - Number(marker?.[1]) - around).toBeGreaterThanOrEqual(-2);
+        expect(text.length - Number(marker?.[1]) - around).toBeLessThan(0);
+        if (text.isWellFormed()) expect(folded.isWellFormed()).toBe(true);
+      }),
+      { numRuns: 1000, seed: 20_260_401 },
+    );
+  });
+});
