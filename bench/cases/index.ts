@@ -1,6 +1,7 @@
 /** The cases, in the order of the table. */
 import type { BenchCase } from '../lib/bench-case.ts';
 import { concurrency } from './concurrency.ts';
+import { context } from './context.ts';
 import { longTurn } from './long-turn.ts';
 import { loop } from './loop.ts';
 import { request } from './request.ts';
@@ -8,4 +9,4 @@ import { scheduler } from './scheduler.ts';
 import { stream } from './stream.ts';
 import { wireCases } from './wire.ts';
 
-export const CASES: readonly BenchCase[] = [loop, stream, concurrency, scheduler, longTurn, request, ...wireCases];
+export const CASES: readonly BenchCase[] = [loop, stream, concurrency, scheduler, longTurn, request, ...wireCases, context];

@@ -1,16 +1,22 @@
-/** `npx tsx test/support/endless-session/main.ts [tail-trim|summarise-always] [SEEDS] [TURNS]`: the sessions, one line each. */
-import { summariseAlways, tailTrim } from './naive-policies.ts';
-import { playSession, type SessionReport } from './play-session.ts';
-import { outputLine, table } from './report.ts';
+/**
+ * `npx tsx test/support/endless-session/main.ts [POLICY] [FIRST-LAST] [TURNS]`: plays sessions and prints a line for each.
+ * `OPTIONS='{"keepMessages":10}'` are options of `createContextPolicy`.
+ */
+import { createContextPolicy } from 'turnloop/context';
+import { outputLine, playSession, POLICIES, table, type SessionReport } from './index.ts';
 
-const POLICIES = { 'tail-trim': tailTrim, 'summarise-always': summariseAlways };
+const [name = 'turnloop', seeds = '1-20', turns = '200'] = process.argv.slice(2);
+const [first = 1, last = first] = seeds.split('-').map(Number);
+const options = process.env['OPTIONS'];
+const createPolicy = options === undefined ? POLICIES[name] : () => createContextPolicy(JSON.parse(options) as object);
+if (createPolicy === undefined) throw new Error(`There is no policy "${name}", only ${Object.keys(POLICIES).join(', ')}.`);
 
-const [name = 'tail-trim', seeds = '2', turns = '200'] = process.argv.slice(2);
-const createPolicy = POLICIES[name as keyof typeof POLICIES];
 const reports: SessionReport[] = [];
-const started = performance.now();
-for (let seed = 1; seed <= Number(seeds); seed += 1) reports.push(await playSession({ seed, turns: Number(turns), createPolicy }));
-console.log(table(reports));
-console.log(outputLine(reports));
-console.log(`${((performance.now() - started) / 1000).toFixed(1)} s`);
-for (const { seed, broken, firstLoss, model, notices } of reports.slice(0, 3)) console.log(seed, firstLoss, Object.fromEntries(broken), Object.fromEntries(notices), process.env['REFUSALS'] ? model.refusals : '');
+for (let seed = first; seed <= last; seed += 1) reports.push(await playSession({ seed, turns: Number(turns), createPolicy }));
+console.log(`${table(reports)}\n${outputLine(reports)}`);
+for (const { seed, firstLoss, broken, notices, model } of reports) {
+  if (firstLoss !== undefined) console.log(`seed ${seed}: first loss in ${firstLoss}`);
+  for (const [rule, { first: where }] of broken) console.log(`seed ${seed}: ${rule} broken first in ${where}`);
+  if (seed === first) console.log(Object.fromEntries(notices));
+  for (const refusal of model.refusals) if (refusal.startsWith('FORESEEABLE') || seed === first) console.log(`seed ${seed}: ${refusal}`);
+}

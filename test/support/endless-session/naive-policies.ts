@@ -7,7 +7,7 @@
  *   newest message of the person stays.
  * - Summarise always has the model summarise everything but the last few messages; if that fails, they are gone.
  */
-import { textOf, userMessage, type CompactionEdit, type Hook, type HookContext, type LLM, type Message, type Recovery } from 'turnloop';
+import { textOf, userMessage, type AnyTool, type CompactionEdit, type Hook, type HookContext, type LLM, type Message, type Recovery } from 'turnloop';
 import type { SessionPolicy } from './play-session.ts';
 import { WINDOW } from './world.ts';
 
@@ -137,6 +137,10 @@ function tokensOf(messages: readonly Message[]): number {
   return length / CHARS_PER_TOKEN;
 }
 
+const toolLengths = new WeakMap<readonly AnyTool[], number>();
+
 function headTokens({ llm, tools }: HookContext): number {
-  return (llm.systemPrompt.length + JSON.stringify(tools).length) / CHARS_PER_TOKEN;
+  const length = toolLengths.get(tools) ?? JSON.stringify(tools).length;
+  toolLengths.set(tools, length);
+  return (llm.systemPrompt.length + length) / CHARS_PER_TOKEN;
 }

@@ -42,8 +42,10 @@ export function createRequestChecks(world: World): RequestChecks {
       if (pairs !== undefined) note('pairs', `${where}: ${pairs}`);
       const summaries = messages.filter((message) => message.role === 'user' && message.origin === 'summary').length;
       if (summaries > 1) note('one-summary', `${where}: ${summaries}`);
-      const stacked = messages.find((message, index) => isMarker(message) && isMarker(messages[index - 1]));
-      if (stacked !== undefined) note('markers', `${where}: ${textOf(stacked).slice(0, 80)}`);
+      const markers = messages.filter(isMarker).map(textOf);
+      if (new Set(markers).size < markers.length) note('markers', `${where}: ${markers.length} messages say that something is missing`);
+      const stacked = messages.find(isStacked);
+      if (stacked !== undefined) note('markers', `${where}: more than one mark in ${stacked.id}`);
     },
   };
 }
@@ -53,8 +55,19 @@ function isUserText(message: Message, text: string): boolean {
 }
 
 /** A message that a policy put in the place of others, to say that they are gone. */
-function isMarker(message: Message | undefined): boolean {
-  return message?.role === 'user' && (message.origin === 'reminder' || message.origin === 'host');
+function isMarker(message: Message): boolean {
+  return message.role === 'user' && (message.origin === 'reminder' || message.origin === 'host');
+}
+
+const MARK = /\[[^\]\n]*\d+ (?:characters|tokens)[^\]\n]*\]/g;
+const unstacked = new WeakSet<Message>();
+
+/** A text that says more than once that something of it is missing. */
+function isStacked(message: Message): boolean {
+  if (unstacked.has(message)) return false;
+  const isFound = message.content.some((part) => part.type === 'text' && (part.text.match(MARK)?.length ?? 0) > 1);
+  if (!isFound) unstacked.add(message);
+  return isFound;
 }
 
 /** A call without its result right behind it, or a result without its call. */

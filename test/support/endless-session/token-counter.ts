@@ -82,7 +82,8 @@ export function createTokenCounter(): TokenCounter {
     request: (request, model) => request.messages.reduce((sum, message) => sum + ofMessage(message, model), ofHead(request)),
     reply: (content) => content.reduce((sum, part) => sum + (part.type === 'thinking' ? ofText(part.text) : ofPart(part)), 0),
     commonPrefix(before, after, model) {
-      if (before.systemPrompt !== after.systemPrompt || JSON.stringify(before.tools) !== JSON.stringify(after.tools)) return 0;
+      const isSameHead = before.systemPrompt === after.systemPrompt && (before.tools === after.tools || JSON.stringify(before.tools) === JSON.stringify(after.tools));
+      if (!isSameHead) return 0;
       let tokens = ofHead(after);
       for (const [index, message] of after.messages.entries()) {
         const old = before.messages[index];

@@ -190,7 +190,7 @@ function makeCall(dice: Dice, { turn, step, paths }: CallPlace, index: number): 
 /** What a model writes when it is asked for a summary: headings, facts of the session, 300 to 900 tokens. */
 function makeSummary(dice: Dice, paths: readonly string[]): string {
   const facts = (count: number, kind: TextKind): string => Array.from({ length: count }, () => `- ${dice.pick(paths)}: ${makeText(kind, dice.between(60, 140), dice).replaceAll('\n', ' ')}`).join('\n');
-  const size = dice.between(2, 6);
+  const size = dice.between(3, 5);
   return [
     `## Goal\n${makeProse(2, dice)}`,
     `## Decisions\n${facts(size, 'english')}`,
