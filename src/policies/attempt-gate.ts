@@ -10,8 +10,8 @@
 import type { LLMRequest } from '../core/llm.ts';
 
 /**
- * Undefined if an attempt may be sent now; else when to ask again. Rejects if it is not to be sent at all, and with
- * `signal.reason` if the request is aborted while it waits.
+ * Undefined if an attempt may be sent now; else when to ask again. Rejects if it is not to be sent at all. Throws or
+ * rejects with `signal.reason` if the request is aborted before it may be sent.
  */
 export type AttemptGate = () => Promise<void> | undefined;
 

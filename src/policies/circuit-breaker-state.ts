@@ -105,6 +105,7 @@ export class BreakerState {
    */
   wait({ runtime, signal }: Waiting): Promise<Permit | undefined> {
     return new Promise((resolve, reject) => {
+      signal.throwIfAborted();
       let cancelTimer = (): void => undefined;
       const leave = (): void => {
         this.#line.delete(waiter);

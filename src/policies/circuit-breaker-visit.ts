@@ -37,12 +37,11 @@ export class Visit {
     return this.#breaker.state.remainingMs(this.#runtime.now());
   }
 
-  /** Undefined once an attempt may be sent; else when to ask again. */
+  /** Undefined once an attempt may be sent; else when to ask again. @throws `signal.reason` once it is aborted. */
   gate(): Promise<void> | undefined {
     const { state } = this.#breaker;
     if (state.isValid(this.#permit)) return undefined;
-    const { signal } = this.#request;
-    if (signal.aborted) return Promise.reject(signal.reason as Error);
+    this.#request.signal.throwIfAborted();
     const permit = state.admit(this.#runtime.now());
     if (permit === undefined) return this.#wait();
     this.#take(permit);
@@ -81,10 +80,6 @@ export class Visit {
     const permit = await state.wait({ runtime: this.#runtime, signal });
     if (permit === undefined) return;
     this.#take(permit);
-    // Aborted between being given the probe and hearing of it.
-    if (!signal.aborted) return;
-    this.#release();
-    throw signal.reason as Error;
   }
 
   #take(permit: Permit): void {
@@ -93,6 +88,10 @@ export class Visit {
     // At once, and not when the model settles: it may not heed the signal, and others wait.
     this.#request.signal.addEventListener('abort', this.#release, { once: true });
     this.#notify('probing', { failures: this.#breaker.state.failures });
+    // Whoever hears of it may abort; and the abort may have come between being given the probe and hearing of it.
+    if (!this.#request.signal.aborted) return;
+    this.#release();
+    this.#request.signal.throwIfAborted();
   }
 
   #notify(what: 'opened' | 'waiting' | 'probing' | 'closed', data: JsonValue): void {
