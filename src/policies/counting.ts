@@ -5,7 +5,7 @@
  * it, under a symbol that decorators copy with the rest.
  */
 import { isRecord } from '../core/json.ts';
-import type { LLMRequest } from '../core/llm.ts';
+import type { LLM, LLMRequest, LLMResponse } from '../core/llm.ts';
 import { totalTokens, toUsage, type Usage } from '../core/usage.ts';
 
 const COUNTED_BY = Symbol('counted by');
@@ -34,4 +34,10 @@ export function toldUsage(outcome: unknown): Usage | undefined {
   if (!isRecord(outcome) || !isRecord(outcome['usage'])) return undefined;
   const usage = toUsage(outcome['usage']);
   return totalTokens(usage) === 0 ? undefined : usage;
+}
+
+/** True if the model that was asked has answered itself: what another counted says nothing about this one. */
+export function isReplyOf({ provider, modelId }: LLMResponse, llm: LLM): boolean {
+  if (provider === undefined) return true;
+  return provider === llm.provider && (modelId ?? llm.modelId) === llm.modelId;
 }

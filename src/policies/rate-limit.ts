@@ -6,6 +6,7 @@
 import { assertLLM, assertNumbers, assertOptions } from '../core/assert.ts';
 import { toLLMError } from '../core/errors.ts';
 import { decorateLLM, type FailedAttempt, type LLM } from '../core/llm.ts';
+import { heldBack } from './attempt-gate.ts';
 import { countedBy, isCountedBy } from './counting.ts';
 import { RateLimiter, type RateLimitEstimator } from './rate-limiter.ts';
 
@@ -112,6 +113,11 @@ export function withRateLimit(llm: LLM, limit: RateLimit): LLM {
   return decorateLLM(llm, async (request) => {
     if (isCountedBy(request, limiter)) return llm.chat(request);
     let ticket = await limiter.enter(request, llm);
+    for (let held = heldBack(request); held !== undefined; held = heldBack(request)) {
+      limiter.unsent(ticket);
+      await held;
+      ticket = await limiter.enter(request, llm);
+    }
     const waitAgain = async (failed: FailedAttempt): Promise<void> => {
       limiter.failed(ticket, failed.error);
       await request.onAttemptFailed?.(failed);

@@ -13,7 +13,7 @@ import type { LLM, LLMRequest, LLMResponse } from '../core/llm.ts';
 import { systemRuntime, type Runtime } from '../core/runtime.ts';
 import { totalTokens } from '../core/usage.ts';
 import { createTokenEstimator, type TokenEstimator } from '../context/token-estimator.ts';
-import { toldUsage } from './counting.ts';
+import { isReplyOf, toldUsage } from './counting.ts';
 import { SlidingWindow, type WindowEntry } from './sliding-window.ts';
 import { WaitingLine } from './waiting-line.ts';
 
@@ -99,23 +99,28 @@ export class RateLimiter {
     if (usage !== undefined) {
       this.#tokens.correct(tokenEntry, totalTokens(usage));
       this.#expectedOutput += OUTPUT_WEIGHT * (usage.outputTokens - this.#expectedOutput);
-      // What another model counted says nothing about this one.
-      if (response.provider === undefined) this.#estimator.observe(request, llm, totalTokens(usage) - usage.outputTokens);
+      if (isReplyOf(response, llm)) this.#estimator.observe(request, llm, totalTokens(usage) - usage.outputTokens);
     }
     this.#serve();
   }
 
+  /** A request was not sent after all. */
+  unsent({ requestEntry, tokenEntry }: Ticket): void {
+    this.#requests.correct(requestEntry, 0);
+    this.#tokens.correct(tokenEntry, 0);
+    this.#serve();
+  }
+
   /** A request failed. */
-  failed({ requestEntry, tokenEntry, runtime }: Ticket, error: LLMError): void {
-    const usage = toldUsage(error);
-    if (error.kind === 'refused') {
-      // It never reached the server.
-      this.#requests.correct(requestEntry, 0);
-      this.#tokens.correct(tokenEntry, 0);
-    } else if (usage !== undefined) {
-      this.#tokens.correct(tokenEntry, totalTokens(usage));
-    }
+  failed(ticket: Ticket, error: LLMError): void {
     const { kind, retryAfterMs = 0 } = error;
+    if (kind === 'refused') {
+      this.unsent(ticket);
+      return;
+    }
+    const { tokenEntry, runtime } = ticket;
+    const usage = toldUsage(error);
+    if (usage !== undefined) this.#tokens.correct(tokenEntry, totalTokens(usage));
     if (kind === 'rate_limit' && retryAfterMs > 0) {
       this.#pausedUntil = Math.max(this.#pausedUntil, runtime.now() + Math.min(retryAfterMs, this.#maxPauseMs));
     }

@@ -14,7 +14,8 @@ import { decorateLLM, type FailedAttempt, type LLM, type LLMDelta, type LLMReque
 import { NO_USAGE, totalTokens, type Usage } from '../core/usage.ts';
 import { budgetParts, DEFAULT_OUTPUT_RESERVE, type Budget, type BudgetParts } from './budget.ts';
 import type { Reservation } from './budget-ledger.ts';
-import { countedBy, isCountedBy, toldUsage } from './counting.ts';
+import { heldBack } from './attempt-gate.ts';
+import { countedBy, isCountedBy, isReplyOf, toldUsage } from './counting.ts';
 import { costOf, highestInputCost, type Prices } from './prices.ts';
 
 const ARGUMENT = { taker: 'withBudget', example: "withBudget(openAIChat({ model: 'gpt-5-mini' }), createBudget({ maxTokens: 500_000 }))" };
@@ -85,6 +86,11 @@ class PaidRequest {
   async send(): Promise<LLMResponse> {
     const { ledger } = this.#parts;
     await this.#enter();
+    for (let held = heldBack(this.#request); held !== undefined; held = heldBack(this.#request)) {
+      ledger.release(this.#reservation);
+      await held;
+      await this.#enter();
+    }
     try {
       const response = await this.#llm.chat(this.#watched());
       this.#countReply(response);
@@ -179,8 +185,7 @@ class PaidRequest {
       return;
     }
     const { inputTokens, cacheReadTokens, cacheWriteTokens } = told;
-    // What another model counted says nothing about this one.
-    if (response.provider === undefined) {
+    if (isReplyOf(response, this.#llm)) {
       estimator.observe(this.#request, this.#llm, inputTokens + cacheReadTokens + cacheWriteTokens);
     }
     this.#book(payingModel(response, this.#llm, ledger.limits.prices), told, false);
