@@ -182,6 +182,7 @@ function assertApprovalOptions(options: ApprovalOptions): void {
     if (value === undefined || typeof value === 'function') continue;
     throw new TypeError(`${NAME}: \`${name}\` must be a function, not ${typeof value}. For example: ${ARGUMENT.example}.`);
   }
-  if (memory === undefined || (typeof memory.get === 'function' && typeof memory.set === 'function')) return;
+  const given: unknown = memory;
+  if (given === undefined || (isRecord(given) && typeof given['get'] === 'function' && typeof given['set'] === 'function')) return;
   throw new TypeError(`${NAME}: \`memory\` must have get and set. For example: approval({ memory: createApprovalMemory() }).`);
 }
