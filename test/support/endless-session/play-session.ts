@@ -1,5 +1,5 @@
 /** Play session: lives through a simulated session under a policy, and says what became of it. */
-import { createEventDispatcher, createTranscript, runTurn, type Hook, type LLM, type LoopEvent, type Recovery } from 'turnloop';
+import { createEventDispatcher, createTranscript, createTurnControl, runTurn, userMessage, type Hook, type LLM, type LoopEvent, type Recovery } from 'turnloop';
 import { virtualRuntime } from 'turnloop/testing';
 import { createFakeModels, type ModelFigures } from './fake-model.ts';
 import { createRequestChecks, type Rule, type RuleBreaks } from './request-checks.ts';
@@ -53,10 +53,12 @@ export async function playSession({ seed, turns, createPolicy, onEvent }: Sessio
   const notices = new Map<string, number>();
   let turnsLost = 0;
   let firstLoss: string | undefined;
+  let onStep = (_step: number): void => undefined;
 
   const dispatchEvent = createEventDispatcher({
     record: transcript.record,
     emit: (event) => {
+      if (event.type === 'step.begin') onStep(event.step);
       if (event.type === 'compaction') count(compactions, event.layer);
       if (event.type === 'notice') count(notices, event.name);
       onEvent?.(event);
@@ -65,6 +67,11 @@ export async function playSession({ seed, turns, createPolicy, onEvent }: Sessio
 
   for (let turn = 1; turn <= turns; turn += 1) {
     const llm = models.of(turn);
+    const control = createTurnControl();
+    onStep = (step) => {
+      const remark = world.remark(turn);
+      if (remark?.step === step) void control.steer(userMessage(remark.text, { origin: 'steering' }));
+    };
     const result = await runTurn({
       llm: policy.decorate?.(llm) ?? llm,
       tools: world.tools,
@@ -72,6 +79,7 @@ export async function playSession({ seed, turns, createPolicy, onEvent }: Sessio
       recoveries: policy.recoveries ?? [],
       input: world.task(turn),
       turnId: `turn-${turn}`,
+      control,
       buildMessages: transcript.buildMessages,
       dispatchEvent,
       runtime,

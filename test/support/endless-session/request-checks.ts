@@ -37,7 +37,9 @@ export function createRequestChecks(world: World): RequestChecks {
     check({ messages }, turn, step) {
       const where = `turn ${turn}, step ${step}`;
       if (!messages.some((message) => isUserText(message, firstTask))) note('first-task', where);
-      if (!messages.some((message) => isUserText(message, world.task(turn)))) note('newest-message', where);
+      const remark = world.remark(turn);
+      const newest = remark !== undefined && step > remark.step ? remark.text : world.task(turn);
+      if (!messages.some((message) => isUserText(message, newest))) note('newest-message', where);
       const pairs = brokenPairs(messages);
       if (pairs !== undefined) note('pairs', `${where}: ${pairs}`);
       const summaries = messages.filter((message) => message.role === 'user' && message.origin === 'summary').length;
@@ -45,13 +47,13 @@ export function createRequestChecks(world: World): RequestChecks {
       const markers = messages.filter(isMarker).map(textOf);
       if (new Set(markers).size < markers.length) note('markers', `${where}: ${markers.length} messages say that something is missing`);
       const stacked = messages.find(isStacked);
-      if (stacked !== undefined) note('markers', `${where}: more than one mark in ${stacked.id}`);
+      if (stacked !== undefined) note('markers', `${where}: ${stacked.id} says ${textOf(stacked).match(MARK)!.join(' and ')}`);
     },
   };
 }
 
 function isUserText(message: Message, text: string): boolean {
-  return message.role === 'user' && message.origin === 'user' && textOf(message) === text;
+  return message.role === 'user' && (message.origin === 'user' || message.origin === 'steering') && textOf(message) === text;
 }
 
 /** A message that a policy put in the place of others, to say that they are gone. */

@@ -4,6 +4,7 @@
  * policies live through the same session.
  *
  * - A turn has ten steps: nine with one to three calls, and a last one with the answer.
+ * - In some turns the person says something while the agent works.
  * - Sizes of tool outputs are log-normal, from 0.1 to 400 KB, with a tail that is heavier for `bash` than for `grep`: half
  *   are below about 1 KB, one in twenty is above 50 KB. Files are the same each time they are read, until some turns later.
  * - Models: the first is declared. From then on every dozen or so turns the session moves to a model of another id. Two
@@ -37,6 +38,8 @@ export interface World {
   readonly turns: number;
   /** What the person writes, by turn, 1-based. */
   task(turn: number): string;
+  /** What the person adds while a turn runs, and in which step; nothing in most turns. */
+  remark(turn: number): { readonly step: number; readonly text: string } | undefined;
   model(turn: number): ModelPlan;
   reply(turn: number, step: number): readonly ReplyPart[];
   /** Text of a turn's last reply. */
@@ -61,6 +64,10 @@ export function createWorld(seed: number, turns: number): World {
     seed,
     turns,
     task: (turn) => makeTask(turn, createDice(seed, 'task', turn)),
+    remark: (turn) => {
+      const dice = createDice(seed, 'remark', turn);
+      return dice.chance(0.15) ? { step: dice.between(2, STEPS_PER_TURN - 2), text: `By the way, in turn ${turn}: ${makeProse(dice.between(1, 3), dice)}` } : undefined;
+    },
     model: (turn) => models.findLast(({ from }) => from <= turn)!.plan,
     finalText,
     reply: (turn, step) => {
