@@ -5,8 +5,8 @@
  * - There is one mark at most: a text that has one is cut around it, and the mark counts both cuts.
  */
 
-/** What stands in the place of characters left out. Its form is fixed, so that it is known again. */
-const MARK = /\n\[… (\d+) characters left out …\]\n/;
+/** What stands in the place of characters left out, here or in a text that was folded. Its form is fixed, so that it is known again. */
+const MARK = /\n?\[… (\d+) characters(?: \(\d+ lines?\))? left out …\]\n/;
 /** Share of the room that goes to the beginning: what a text is about stands there. */
 const HEAD_SHARE = 0.6;
 /** Shrinking goes on until an estimate fits; each round at least by this. */

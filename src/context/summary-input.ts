@@ -13,7 +13,7 @@ import { truncateText } from './truncate-text.ts';
 export type Entry = string;
 
 /** Characters of each kind that a summariser gets to see: enough for what happened, too few for what a file said. */
-const MAX_CHARACTERS = { user: 8_000, assistant: 6_000, input: 1_500, result: 2_000, provider: 500 } as const;
+const MAX_CHARACTERS = { user: 8_000, assistant: 6_000, input: 1_500, result: 1_600, provider: 500 } as const;
 
 /** The history in words, a message each; former summaries, memory and what was built for one request are left out. */
 export function summaryEntries(messages: readonly Message[]): readonly Entry[] {
