@@ -75,7 +75,7 @@ export function money(amount: number): string {
 export function assertLimits(limits: BudgetLimits, argument: { readonly taker: string; readonly example: string }): void {
   const { taker, example } = argument;
   assertNumbers(limits, { maxTokens: { least: 0, whole: true, orInfinity: true }, maxCost: { least: 0, orInfinity: true } }, argument);
-  assertPrices(limits.prices, taker);
+  assertPrices(limits.prices, argument);
   const { maxCost, prices, unpriced } = limits;
   if (maxCost !== undefined && prices === undefined) {
     throw new TypeError(`${taker}: \`maxCost\` ${maxCost} needs \`prices\`, which are per million tokens. For example: ${example}.`);

@@ -6,7 +6,7 @@ import { totalTokens } from '../core/usage.ts';
 import { budgetParts, type Budget } from './budget.ts';
 import { assertLimits, reachedLimit, spendingOf, type BudgetLimits } from './budget-limits.ts';
 
-const ARGUMENT = { taker: 'maxBudget', example: 'stopWhen: [maxBudget({ maxTokens: 200_000 })], or maxBudget(createBudget({ maxTokens: 200_000 }))' };
+const ARGUMENT = { taker: 'maxBudget', example: "maxBudget({ maxTokens: 200_000 }), or maxBudget({ maxCost: 2, prices: createPrices({ 'gpt-5-mini': { input: 0.25, output: 2 } }) })" };
 const OPTIONS: Readonly<Record<keyof BudgetLimits, true>> = { maxTokens: true, maxCost: true, prices: true, unpriced: true };
 
 /**

@@ -74,10 +74,10 @@ export function highestInputCost(tokens: number, { input, cacheRead = input, cac
 }
 
 /** @throws TypeError if they cannot be asked for a price, such as a bare table. */
-export function assertPrices(prices: unknown, taker: string): void {
+export function assertPrices(prices: unknown, { taker, example }: { readonly taker: string; readonly example: string }): void {
   if (prices === undefined) return;
   if (typeof prices === 'object' && prices !== null && typeof Reflect.get(prices, 'get') === 'function') return;
-  throw new TypeError(`${taker}: \`prices\` must come from createPrices, or have a function get. For example: prices: ${EXAMPLE}.`);
+  throw new TypeError(`${taker}: \`prices\` must come from createPrices, or have a function get. For example: ${example}.`);
 }
 
 function checkedPrice(modelId: string, price: unknown): ModelPrice {

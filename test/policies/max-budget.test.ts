@@ -1,6 +1,7 @@
 /** maxBudget as a black box: the condition alone, and turns that it ends. */
 import { describe, expect, it } from 'vitest';
-import { LLMError, NO_USAGE, type StopState, toUsage } from 'turnloop';
+import type { NO_USAGE} from 'turnloop';
+import { LLMError, type StopState, toUsage } from 'turnloop';
 import { createBudget, createPrices, maxBudget, withBudget, withRetry } from 'turnloop/policies';
 import { recordingTool, repeat, runScripted, toolCall } from 'turnloop/testing';
 
