@@ -164,7 +164,7 @@ describe('approval by a person', () => {
     const { recorded } = await runScripted({
       replies: [run('a'), run('b'), 'done'],
       tools: [tool],
-      hooks: [approval({ ask, rules: [{ matches: (call) => commandOf(call).startsWith('sudo'), decision: 'deny', reason: 'No sudo.' }] })],
+      hooks: [approval({ ask, rules: [{ matches: ({ input }) => JSON.stringify(input).includes('sudo'), decision: 'deny', reason: 'No sudo.' }] })],
     });
 
     expect(resultLines(recorded).map(([, , text]) => text)).toStrictEqual([expect.stringContaining('"command" must be string'), 'No sudo.']);
