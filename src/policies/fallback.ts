@@ -82,6 +82,7 @@ export function withFallback(llms: readonly LLM[], options: FallbackOptions = {}
       const left = [...others];
       for (let current = first; ; ) {
         for (let held = heldBack(request); held !== undefined; held = heldBack(request)) await held;
+        signal.throwIfAborted();
         const { response, thrown, started } = await ask(current, { request, first });
         if (response !== undefined) return response;
 
