@@ -48,6 +48,21 @@ it.each([
   expect(code).toBe(exitCode);
 });
 
+it('long-session.ts runs its turns on one budget', async () => {
+  const reply = { choices: [{ message: { content: 'Hello.' }, finish_reason: 'stop' }], usage: { prompt_tokens: 20, completion_tokens: 3 } };
+  const server = createServer((_request, response) => response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(reply)));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const env = { ...process.env, OPENAI_BASE_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, OPENAI_API_KEY: '' };
+
+  const { code, printed } = await run('long-session.ts', env);
+  server.close();
+
+  expect(code).toBe(0);
+  expect(printed.match(/end_turn Hello\./g)).toHaveLength(2);
+  expect(printed).toContain('remainingTokens: 4999954');
+});
+
 /** Runs a program to its end. Not synchronously: a server in this process has to answer it. */
 async function run(name: string, env: NodeJS.ProcessEnv): Promise<{ code: unknown; printed: string }> {
   const child = spawn(process.execPath, ['--import', 'tsx', fileURLToPath(new URL(name, folder))], { cwd: fileURLToPath(root), env });
