@@ -9,10 +9,10 @@ import {
   type TurnControl,
   type TurnResult,
 } from 'turnloop';
-import { reduceMedia } from 'turnloop/context';
-import { maxSteps, strictHistory } from 'turnloop/policies';
+import { createContextPolicy } from 'turnloop/context';
+import { finalAnswer, loopGuard, maxSteps, strictHistory } from 'turnloop/policies';
 
-/** A model that is still at it after so many steps is going round in circles. */
+/** A model that is still at it after so many steps is not getting there. */
 const MAX_STEPS = 50;
 
 export interface ConversationOptions {
@@ -30,6 +30,8 @@ export interface Conversation {
 export function createConversation({ llm, tools, show }: ConversationOptions): Conversation {
   // What happened so far: the turns record it, and each step's history is made of it.
   const transcript = createTranscript();
+  // Keeps it inside the model's window, however long it gets.
+  const context = createContextPolicy();
   const dispatchEvent = createEventDispatcher({ record: transcript.record, emit: show });
   return {
     ask: (question, control) =>
@@ -39,8 +41,9 @@ export function createConversation({ llm, tools, show }: ConversationOptions): C
         buildMessages: transcript.buildMessages,
         dispatchEvent,
         input: question,
+        hooks: [loopGuard(), ...context.hooks, finalAnswer()],
         stopWhen: maxSteps(MAX_STEPS),
-        recoveries: [strictHistory(), ...reduceMedia()],
+        recoveries: [strictHistory(), ...context.recoveries],
         control,
       }),
   };
