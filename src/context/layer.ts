@@ -74,7 +74,7 @@ function editsOf(messages: readonly Message[], changes: ReadonlyMap<Message, rea
 export function recentStart(messages: readonly Message[], count: number): number {
   const end = messages.findLastIndex((message) => !isTransient(message)) + 1;
   const lastReply = messages.findLastIndex((message) => message.role === 'assistant');
-  let start = Math.max(0, Math.min(end - count, lastReply === -1 ? end : lastReply));
+  let start = Math.max(0, Math.min(end - count, lastReply));
   while (start > 0 && messages[start]?.role === 'tool') start -= 1;
   return start;
 }

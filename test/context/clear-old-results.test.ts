@@ -109,7 +109,7 @@ describe('clearOldResults', () => {
     expect(transcript.buildMessages()).toStrictEqual(result.messages);
     expect(transcript.events.slice(0, -1)).toStrictEqual(events);
     // A process that reads the record has the same history.
-    expect(createTranscript(JSON.parse(JSON.stringify(transcript.events))).buildMessages()).toStrictEqual(result.messages);
+    expect(createTranscript(structuredClone(transcript.events)).buildMessages()).toStrictEqual(result.messages);
   });
 
   it('MC2 D9 clears all at once, and nothing as long as it is not worth it', () => {

@@ -68,7 +68,8 @@ describe('foldOldTexts', () => {
   });
 
   it('D4 takes what the application said for the task, where no person spoke', () => {
-    const history = [1, 2, 3].map((number) => userMessage(LONG, { id: `message_${number}`, origin: 'host' })).concat(userMessage('x', { id: 'message_4', origin: 'reminder' }));
+    const said = [1, 2, 3].map((number) => userMessage(LONG, { id: `message_${number}`, origin: 'host' }));
+    const history = [...said, assistantMessage('Done.', { id: 'step_1' })];
 
     expect(foldOldTexts(history, { keepNewest: 0 }).edits.map(({ from }) => from)).toStrictEqual(['message_2']);
   });

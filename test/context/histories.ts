@@ -37,7 +37,7 @@ function lengthen(message: Message, times: number): Message {
   switch (message.role) {
     case 'user':
     case 'tool':
-      return { ...message, content: message.content.map((part) => (part.type === 'text' ? { ...part, text: longer(part.text) } : part)) } as Message;
+      return { ...message, content: message.content.map((part) => (part.type === 'text' ? { ...part, text: longer(part.text) } : part)) };
     case 'assistant':
       return {
         ...message,
@@ -54,17 +54,26 @@ function isTransient(message: Message): boolean {
   return message.role === 'user' && message.transient === true;
 }
 
+const STAMP = { turnId: 'turn_0', at: 0 };
+
+/** Events of a turn after which these messages are the history. */
+export function eventsOf(messages: readonly Message[]): readonly RecordedEvent[] {
+  const seed: UserMessage = { role: 'user', id: 'seed', origin: 'user', content: [{ type: 'text', text: 'x' }] };
+  return [
+    { type: 'turn.begin', ...STAMP, version: 1, inputCount: 1 },
+    { type: 'message', ...STAMP, message: seed },
+    { type: 'compaction', ...STAMP, layer: 'seed', edits: [{ from: 'seed', to: 'seed', messages }], tokensBefore: 0, tokensAfter: 0 },
+    { type: 'turn.end', ...STAMP, stopReason: 'stopped', steps: 0 },
+  ];
+}
+
 /** What a transcript with these messages comes to after a compaction, and what the fold had to repair. */
 export function recorded(messages: readonly Message[], result: LayerResult): { readonly messages: readonly Message[]; readonly findings: readonly unknown[] } {
-  const stamp = { turnId: 'turn_1', at: 0 };
-  const seed: UserMessage = { role: 'user', id: 'seed', origin: 'user', content: [{ type: 'text', text: 'x' }] };
   const { edits, tokensBefore, tokensAfter } = result;
-  const events: readonly RecordedEvent[] = [
-    { type: 'message', ...stamp, message: seed },
-    { type: 'compaction', ...stamp, layer: 'seed', edits: [{ from: 'seed', to: 'seed', messages }], tokensBefore: 0, tokensAfter: 0 },
-    { type: 'compaction', ...stamp, layer: 'tested', edits, tokensBefore, tokensAfter },
-  ];
-  const transcript = createTranscript(events);
+  const transcript = createTranscript([
+    ...eventsOf(messages),
+    { type: 'compaction', ...STAMP, layer: 'tested', edits, tokensBefore, tokensAfter },
+  ]);
   return { messages: transcript.buildMessages(), findings: transcript.findings() };
 }
 

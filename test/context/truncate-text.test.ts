@@ -17,6 +17,10 @@ function fold(text: string, options: Parameters<typeof foldOldTexts>[1] = budget
   return textOf(foldOldTexts(history, { keepNewest: 0, ...options }).messages[2]);
 }
 
+function isWellFormed(text: string): boolean {
+  return !/\p{Cs}/u.test(text);
+}
+
 const MARKERS = /\[… (\d+) characters(?: \((\d+) lines?\))? left out[^\]]* …\]/g;
 
 describe('a long text', () => {
@@ -43,7 +47,7 @@ describe('a long text', () => {
   it('BR-118 is never cut within a character', () => {
     const text = fold(`x${'😀'.repeat(2_000)}`);
 
-    expect(text.isWellFormed()).toBe(true);
+    expect(isWellFormed(text)).toBe(true);
     expect(text).toContain('characters left out');
   });
 
@@ -93,7 +97,7 @@ describe('a long text', () => {
         const around = folded.length - (marker?.[0].length ?? 0);
         expect(text.length - Number(marker?.[1]) - around).toBeGreaterThanOrEqual(-2);
         expect(text.length - Number(marker?.[1]) - around).toBeLessThan(0);
-        if (text.isWellFormed()) expect(folded.isWellFormed()).toBe(true);
+        if (isWellFormed(text)) expect(isWellFormed(folded)).toBe(true);
       }),
       { numRuns: 1000, seed: 20_260_401 },
     );

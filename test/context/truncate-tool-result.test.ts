@@ -232,7 +232,7 @@ describe('truncateToolResult refuses', () => {
     [{ store: '/tmp' }, '`store` must be a function, not a value of type string.'],
     [{ limit: 1 }, 'truncateToolResult has no option `limit`'],
   ])('%j, says why and shows a correct call', (options, message) => {
-    const make = (): unknown => truncateToolResult(options as TruncateToolResultOptions);
+    const make = (): unknown => truncateToolResult(options);
 
     expect(make).toThrow(TypeError);
     expect(make).toThrow(message);

@@ -1,0 +1,173 @@
+/** trimHistory alone: what goes first, what stays, and how it is said. That histories stay whole is in layers.test.ts. */
+import { describe, expect, it } from 'vitest';
+import { assistantMessage, type Message, textOf, toolMessage, userMessage } from 'turnloop';
+import { trimHistory, type TrimHistoryOptions } from 'turnloop/context';
+import { recorded } from './histories.ts';
+
+const MARKER = '[Older messages were left out here, to fit the context window.]';
+
+function exchange(name: string, output: string, inputText = '{}'): readonly Message[] {
+  return [
+    assistantMessage([{ type: 'tool_call', id: `call_${name}`, name: 'run', inputText, input: {} }], { id: `step_${name}` }),
+    toolMessage(output, { id: `result_${name}`, toolCallId: `call_${name}`, name: 'run' }),
+  ];
+}
+
+const task = userMessage('Build the thing.', { id: 'task' });
+const question = userMessage('And the tests?', { id: 'question' });
+
+/** Distinct words, so that no estimate takes them for few tokens. */
+function words(count: number): string {
+  return Array.from({ length: count }, (_, index) => `word${index}`).join(' ');
+}
+
+function ids(messages: readonly Message[]): readonly string[] {
+  return messages.map(({ id }) => id);
+}
+
+/** A task, ten exchanges of the same size, a question, and an exchange that is not answered yet. */
+const long: readonly Message[] = [
+  task,
+  ...Array.from({ length: 10 }, (_, index) => exchange(`${index}`, words(120))).flat(),
+  question,
+  ...exchange('new', words(120)),
+];
+
+const total = trimHistory(long, { targetTokens: 1e9 }).tokensBefore;
+
+describe('trimHistory', () => {
+  it('D6 does nothing to a history that fits', () => {
+    expect(trimHistory(long, { targetTokens: total })).toStrictEqual({ edits: [], messages: long, tokensBefore: total, tokensAfter: total });
+  });
+
+  it('D6 D7 leaves the oldest exchanges out, whole, until it fits, and says so once', () => {
+    const { messages, tokensAfter } = trimHistory(long, { targetTokens: total * 0.6 });
+
+    expect(tokensAfter).toBeLessThanOrEqual(total * 0.6);
+    expect(tokensAfter).toBeGreaterThan(total * 0.45);
+    const [first, marker, ...rest] = messages;
+    expect(first).toBe(task);
+    expect(marker).toStrictEqual({ role: 'user', id: 'trimmed_step_0', origin: 'reminder', content: [{ type: 'text', text: MARKER }] });
+    expect(rest).toStrictEqual(long.slice(-rest.length));
+    expect(rest[0]?.role).toBe('assistant');
+  });
+
+  it('D6 says it once, however often a history is trimmed and grows again', () => {
+    let history: readonly Message[] = long;
+    for (let round = 0; round < 8; round += 1) {
+      history = trimHistory(history, { targetTokens: total * 0.5 }).messages;
+      expect(history.filter((message) => textOf(message) === MARKER)).toHaveLength(1);
+      expect(ids(history)).toContain('task');
+      history = [...history, userMessage(`Go on ${round}.`, { id: `go_${round}` }), ...exchange(`more_${round}`, words(200))];
+    }
+    expect(ids(history).slice(0, 2)).toStrictEqual(['task', 'trimmed_step_0']);
+  });
+
+  it('D6 cuts long results short before it leaves anything out', () => {
+    const history = [task, ...exchange('a', words(4_000)), ...exchange('b', words(4_000)), ...exchange('c', words(50)), question];
+
+    const { messages } = trimHistory(history, { targetTokens: 2_000 });
+
+    expect(ids(messages)).toStrictEqual(ids(history));
+    expect(textOf(messages[2])).toMatch(/^word0 [^]*\[… \d+ characters left out …\]\n[^]*word3999$/);
+    expect(messages[6]).toBe(history[6]);
+  });
+
+  it('D6 leaves the newest exchange as it is, if older ones suffice', () => {
+    const { messages } = trimHistory(long, { targetTokens: total * 0.4 });
+
+    expect(messages.slice(-3)).toStrictEqual(long.slice(-3));
+  });
+
+  it('D6 cuts one huge newest result short, and keeps the rest', () => {
+    const history = [...long.slice(0, -1), toolMessage(words(60_000), { id: 'result_new', toolCallId: 'call_new', name: 'run' })];
+
+    const { messages, tokensAfter } = trimHistory(history, { targetTokens: 6_000 });
+
+    expect(tokensAfter).toBeLessThanOrEqual(6_000);
+    expect(ids(messages)).toStrictEqual(ids(history));
+    expect(textOf(messages.at(-1))).toMatch(/^word0 [^]*word59999$/);
+  });
+
+  it('D6 cuts huge arguments of the newest call short', () => {
+    const inputText = JSON.stringify({ path: 'a.txt', text: words(60_000) });
+    const history = [task, ...exchange('new', 'Written.', inputText)];
+
+    const { messages, tokensAfter } = trimHistory(history, { targetTokens: 3_000 });
+
+    expect(tokensAfter).toBeLessThanOrEqual(3_000);
+    expect(JSON.stringify(messages)).toContain('a.txt');
+    expect(ids(messages)).toStrictEqual(ids(history));
+  });
+
+  it('D6 cuts the first task short where it is too large, and leaves the newest message of a person whole', () => {
+    const history = [userMessage(words(60_000), { id: 'task' }), ...long.slice(1, -3), userMessage(words(500), { id: 'question' }), ...long.slice(-2)];
+
+    const { messages, tokensAfter } = trimHistory(history, { targetTokens: 8_000 });
+
+    expect(tokensAfter).toBeLessThanOrEqual(8_000);
+    expect(messages[0]?.id).toBe('task');
+    expect(textOf(messages[0])).toMatch(/^word0 [^]* left out …\]\n[^]*word59999$/);
+    expect(messages).toContain(history.at(-3));
+    expect(messages.slice(-2)).toStrictEqual(history.slice(-2));
+  });
+
+  it('D6 D7 gives the least there is where the target is out of reach, and shows it', () => {
+    const memory = userMessage(words(50), { id: 'memory', origin: 'memory' });
+    const summary = userMessage(words(50), { id: 'summary', origin: 'summary' });
+    const pinned = userMessage(words(50), { id: 'pinned', pinned: true });
+    const history = [memory, ...long.slice(0, 5), summary, ...long.slice(5, 9), pinned, ...long.slice(9)];
+
+    const result = trimHistory(history, { targetTokens: 10 });
+
+    expect(result.tokensAfter).toBeGreaterThan(10);
+    expect(ids(result.messages)).toStrictEqual(['memory', 'task', 'trimmed_step_0', 'summary', 'pinned', 'question', 'step_new', 'result_new']);
+    expect([memory, task, summary, pinned, question].every((message) => result.messages.includes(message))).toBe(true);
+    expect(trimHistory(result.messages, { targetTokens: 10 }).edits).toStrictEqual([]);
+    expect(recorded(history, result)).toStrictEqual({ messages: result.messages, findings: [] });
+  });
+
+  it('D6 takes what follows in one edit', () => {
+    const { edits } = trimHistory([...long.slice(0, 21), assistantMessage('Done.', { id: 'answer' }), question], { targetTokens: 1 });
+
+    expect(edits.map(({ from, to }) => [from, to])).toStrictEqual([['step_0', 'answer']]);
+  });
+
+  it('D6 leaves old media out first', () => {
+    const image = { type: 'media', mediaType: 'image/png', data: 'A'.repeat(8_000) } as const;
+    const history = [task, ...exchange('a', 'x'), userMessage([image], { id: 'shot', origin: 'host' }), assistantMessage('I see.', { id: 'step_b' }), question];
+
+    const { messages } = trimHistory(history, { targetTokens: 300 });
+
+    expect(ids(messages)).toStrictEqual(ids(history));
+    expect(textOf(messages[3])).toBe('[image/png left out to fit the context window.]');
+  });
+
+  it('D6 leaves an answer out that nobody waits for, and keeps a reply that goes back as it is', () => {
+    const answered = [task, assistantMessage(words(400), { id: 'answer' }), question];
+    const paused = [task, assistantMessage(words(400), { id: 'paused' })];
+
+    expect(ids(trimHistory(answered, { targetTokens: 10 }).messages)).toStrictEqual(['task', 'trimmed_answer', 'question']);
+    expect(ids(trimHistory(paused, { targetTokens: 10 }).messages)).toStrictEqual(['task', 'paused']);
+  });
+
+  it('D6 does not say that something was left out where saying so takes more than it gives', () => {
+    const history = [task, assistantMessage('Ok.', { id: 'answer' }), question];
+
+    expect(trimHistory(history, { targetTokens: 1 }).edits).toStrictEqual([]);
+  });
+
+  it.each<[unknown, string]>([
+    [undefined, 'the options are not an object, but undefined.'],
+    [{}, 'trimHistory needs `targetTokens`.'],
+    [{ targetTokens: -1 }, '`targetTokens` must be a number of at least 0, not -1.'],
+    [{ targetTokens: NaN }, '`targetTokens` must be a number of at least 0, not NaN.'],
+    [{ target: 1 }, 'trimHistory has no option `target`'],
+  ])('refuses the options %j, says why and shows a correct call', (options, message) => {
+    const call = (): unknown => trimHistory([], options as TrimHistoryOptions);
+
+    expect(call).toThrow(TypeError);
+    expect(call).toThrow(message);
+    expect(call).toThrow('For example: trimHistory(messages, { targetTokens: 16_000 }).');
+  });
+});
