@@ -1,6 +1,6 @@
 /**
  * `npm run bench -- [CASE…] [--json] [--repetitions N]`: what the loop costs beside a model, each figure with its ratio to
- * a limit. Without a case all of them, in about two minutes.
+ * a limit. Without a case all of them, in about four minutes.
  *
  * - What is measured is built as the package is: library and bench together, by esbuild, to the target of the package, into
  *   one file. So the library and what it is held against are treated alike, and neither pays for a loader that

@@ -5,6 +5,8 @@
  * real window of 32k that is counted with a real tokenizer. All policies live through the same sessions. Nothing of it
  * depends on the machine or the time: a run gives the same figures as the last one.
  *
+ * It takes about two minutes.
+ *
  * - `turns-lost`: turns that did not end with their answer.
  * - `refused-per-1000`: requests refused although their size was over what the model declares or was seen to take, for each
  *   thousand steps. What nobody could know (a model that does not say how large its window is, or takes less than it says)
@@ -19,6 +21,8 @@ import type { BenchCase, Figure, Measurement, Numbers } from '../lib/bench-case.
 
 const SEEDS = 20;
 const TURNS = 200;
+/** A busy machine takes its time; the figures are the same. */
+const PATIENCE_MS = 600_000;
 
 /** Ours goes without a name before its metrics. */
 const OURS = 'turnloop';
@@ -43,6 +47,7 @@ export const context: BenchCase = {
 function sessionsOf(policy: string): Measurement {
   return {
     name: policy,
+    patienceMs: PATIENCE_MS,
     measure: async (): Promise<Numbers> => {
       // Loaded here: the vocabulary of a tokenizer is megabytes that no other measurement needs.
       const { figuresOf, playSession, POLICIES } = await import('../../test/support/endless-session/index.ts');

@@ -9,6 +9,8 @@ export interface Measurement {
   readonly name: string;
   /** Flags of Node that it needs. @defaultValue none */
   readonly nodeFlags?: readonly string[];
+  /** How long it may take, in milliseconds. @defaultValue 120,000 */
+  readonly patienceMs?: number;
   /** Runs in the measured process. Throws if what was measured did not do its work. */
   measure(): Promise<Numbers>;
 }

@@ -36,7 +36,7 @@ export async function buildMeasuredProgram(): Promise<MeasuredProgram> {
   };
 }
 
-function runChild(file: string, caseName: string, { name, nodeFlags = [] }: Measurement): Promise<Numbers> {
+function runChild(file: string, caseName: string, { name, nodeFlags = [], patienceMs = PATIENCE_MS }: Measurement): Promise<Numbers> {
   const child = fork(file, [caseName, name], {
     execArgv: [...nodeFlags],
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
@@ -46,9 +46,9 @@ function runChild(file: string, caseName: string, { name, nodeFlags = [] }: Meas
     let numbers: Numbers | undefined;
     let errors = '';
     const timer = setTimeout(() => {
-      errors += `\nIt took longer than ${PATIENCE_MS / 1000} s.`;
+      errors += `\nIt took longer than ${patienceMs / 1000} s.`;
       child.kill('SIGKILL');
-    }, PATIENCE_MS);
+    }, patienceMs);
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       errors += text;
     });
