@@ -18,13 +18,14 @@ export interface VisitedBreaker {
 export class Visit {
   readonly #breaker: VisitedBreaker;
   readonly #request: LLMRequest;
-  readonly #runtime: Runtime;
+  /** Time of the request. */
+  readonly runtime: Runtime;
   #permit: Permit | undefined;
 
   constructor(breaker: VisitedBreaker, request: LLMRequest) {
     this.#breaker = breaker;
     this.#request = request;
-    this.#runtime = request.scope?.runtime ?? systemRuntime;
+    this.runtime = request.scope?.runtime ?? systemRuntime;
   }
 
   /** True if what comes of the request decides for all. */
@@ -34,7 +35,7 @@ export class Visit {
 
   /** How long the breaker stays open, in milliseconds. */
   get remainingMs(): number {
-    return this.#breaker.state.remainingMs(this.#runtime.now());
+    return this.#breaker.state.remainingMs(this.runtime.now());
   }
 
   /** Undefined once an attempt may be sent; else when to ask again. @throws `signal.reason` once it is aborted. */
@@ -42,7 +43,7 @@ export class Visit {
     const { state } = this.#breaker;
     if (state.isValid(this.#permit)) return undefined;
     this.#request.signal.throwIfAborted();
-    const permit = state.admit(this.#runtime.now());
+    const permit = state.admit(this.runtime.now());
     if (permit === undefined) return this.#wait();
     this.#take(permit);
     return undefined;
@@ -58,7 +59,7 @@ export class Visit {
   /** The provider failed in a way that counts. */
   failed(error: LLMError): void {
     const { state } = this.#breaker;
-    if (!state.fail(this.#permit, error, this.#runtime.now())) return;
+    if (!state.fail(this.#permit, error, this.runtime.now())) return;
     this.#notify('opened', { failures: state.failures, kind: error.kind, remainingMs: this.remainingMs });
   }
 
@@ -75,9 +76,9 @@ export class Visit {
   async #wait(): Promise<void> {
     const { state, mode } = this.#breaker;
     const { signal } = this.#request;
-    if (mode === 'fail') throw state.refusal(this.#runtime.now());
+    if (mode === 'fail') throw state.refusal(this.runtime.now());
     this.#notify('waiting', { remainingMs: this.remainingMs });
-    const permit = await state.wait({ runtime: this.#runtime, signal });
+    const permit = await state.wait({ runtime: this.runtime, signal });
     if (permit === undefined) return;
     this.#take(permit);
   }

@@ -12,11 +12,13 @@
 import { assertLLM, assertNumbers, assertOptions } from '../core/assert.ts';
 import { changeLLMError, toLLMError, type LLMErrorKind } from '../core/errors.ts';
 import { attemptChat, decorateLLM, type LLM } from '../core/llm.ts';
+import { sleep } from '../core/runtime.ts';
 import { gateAttempts, heldBack } from './attempt-gate.ts';
 import { assertSnapshot, type CircuitBreakerSnapshot } from './circuit-breaker-snapshot.ts';
 import { BreakerState } from './circuit-breaker-state.ts';
 import { Visit, type VisitedBreaker } from './circuit-breaker-visit.ts';
 import { assertKinds, PASSING_KINDS } from './error-kinds.ts';
+import { serverDelayMs } from './retry.ts';
 
 /** After retries that is some fifteen minutes of failures of one turn, or one minute of five turns. */
 const DEFAULT_FAILURES = 5;
@@ -75,6 +77,7 @@ export interface CircuitBreaker {
 /** What stands behind a breaker; not to be reached from outside. */
 interface Internals extends VisitedBreaker {
   readonly kinds: ReadonlySet<LLMErrorKind>;
+  readonly openMs: number;
 }
 
 const internals = new WeakMap<CircuitBreaker, Internals>();
@@ -113,7 +116,7 @@ export function createCircuitBreaker(options: CircuitBreakerOptions = {}): Circu
     },
     snapshot: () => state.snapshot(),
   };
-  internals.set(breaker, { state, mode, kinds: new Set(kinds) });
+  internals.set(breaker, { state, mode, kinds: new Set(kinds), openMs });
   return breaker;
 }
 
@@ -129,8 +132,8 @@ export function createCircuitBreaker(options: CircuitBreakerOptions = {}): Circu
  *
  * - Requests under way when it opens go on. What comes of them changes nothing any more: only a probe closes it. One
  *   that fails then, or whose retry is held back, pauses like the others (or ends, in mode `fail`).
- * - A request pauses once for a failure of its own; what it had streamed is taken back. Hosts that cannot do that use
- *   mode `fail`.
+ * - A request pauses once for a failure of its own, and no shorter than the server asked, up to `openMs`. What it had
+ *   streamed is taken back; hosts that cannot do that use mode `fail`.
  * - A probe that hangs holds up all who wait for it: put `withTimeouts` inside, unless the adapter has timeouts.
  * - What waits inside of the breaker for a place of a limit counts as sent.
  *
@@ -150,7 +153,7 @@ export function withCircuitBreaker(llm: LLM, breaker: CircuitBreaker = createCir
   assertLLM(llm, ARGUMENT);
   const found = internals.get(breaker);
   if (found === undefined) throw new TypeError(`withCircuitBreaker needs a breaker that createCircuitBreaker made. For example: ${ARGUMENT.example}.`);
-  const { state, mode, kinds } = found;
+  const { state, mode, kinds, openMs } = found;
 
   return decorateLLM(llm, async (request) => {
     const { signal } = request;
@@ -172,10 +175,13 @@ export function withCircuitBreaker(llm: LLM, breaker: CircuitBreaker = createCir
           if (state.name === 'closed') throw thrown;
           const { remainingMs } = visit;
           if (mode === 'fail' || isProbe || hasFailed) {
-            const retryAfterMs = Math.max(remainingMs, error.retryAfterMs ?? 0);
+            const retryAfterMs = Math.max(remainingMs, serverDelayMs(error, Infinity) ?? 0);
             throw changeLLMError(error, { stopReason: 'circuit_breaker', retryable: false, retryAfterMs });
           }
-          await request.onAttemptFailed?.({ error, delayMs: remainingMs });
+          // The breaker may have been open for a while, and the provider want more than what is left of it.
+          const delayMs = Math.max(remainingMs, serverDelayMs(error, openMs) ?? 0);
+          await request.onAttemptFailed?.({ error, delayMs });
+          if (delayMs > remainingMs) await sleep(delayMs, { runtime: visit.runtime, signal });
         }
       }
     } finally {

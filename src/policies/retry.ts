@@ -153,7 +153,7 @@ export function retryDelayMs(attempt: number, random: number, options: RetryDela
 }
 
 /** What the server asked for, at most `maxMs`; undefined for nothing usable. 0 is: it would make ten requests at once. */
-function serverDelayMs(error: LLMError, maxMs: number): number | undefined {
+export function serverDelayMs(error: LLMError, maxMs: number): number | undefined {
   const asked = error.retryAfterMs;
   if (asked === undefined || Number.isNaN(asked) || asked <= 0) return undefined;
   return Math.min(asked, maxMs);

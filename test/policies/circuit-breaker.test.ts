@@ -347,6 +347,22 @@ describe('withCircuitBreaker, requests under way when it opens', () => {
     expect([opener.outcome, slow.outcome]).toStrictEqual(['back', 'ok']);
   });
 
+  it('RT10 C2 lets it pause as long as the server asked for, where that is longer, up to the open time', async () => {
+    const asks = (retryAfterMs: number) => delayed(failure('rate_limit', { retryAfterMs }), 50_000);
+    const { runtime, start } = scene([asks(25_000), asks(1e9), failure('server'), 'back', 'ok', 'ok'], { failures: 1 });
+    const [slow, slower] = [start(), start()];
+    start();
+
+    await runtime.advance(74_999);
+    expect([slow.failed[0]?.delayMs, slower.failed[0]?.delayMs]).toStrictEqual([25_000, OPEN_MS]);
+    expect(slow.outcome).toBe(undefined);
+    await runtime.advance(1);
+    expect([slow.outcome, slower.outcome]).toStrictEqual(['ok', undefined]);
+    await runtime.advance(35_000);
+
+    expect(slower.outcome).toBe('ok');
+  });
+
   it('C2 takes no news of the time before it opened for news of the time after it closed', async () => {
     const { runtime, start, breaker } = scene([delayed(failure('network'), 70_000), failure('server'), 'back'], { failures: 1 });
     const slow = start();
