@@ -8,7 +8,7 @@ import { anthropicEvents, type Asked, chatEvents, geminiEvents, responseEvents, 
 
 /** Options that every adapter takes. */
 export interface CommonOptions {
-  readonly apiKey?: string | (() => string | Promise<string>);
+  readonly apiKey?: string | ((ask: { readonly refresh: boolean }) => string | Promise<string>);
   readonly baseUrl?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly fetch?: typeof globalThis.fetch;

@@ -2,8 +2,8 @@
  * HTTP LLM: what all adapters over HTTP do alike, around what makes their protocols differ.
  *
  * One `chat` is one request and one answer, no retries; but for a protocol that can say the same in another way, when
- * the server no longer knows what the short way relied on. Keys live in closures and in the headers of a running
- * request, nowhere else.
+ * the server no longer knows what the short way relied on, and for a key that was refused, when there is another. Keys
+ * live in closures and in the headers of a running request, nowhere else.
  */
 import { type LLMError, toLLMError } from '../../core/errors.ts';
 import type { LLM, LLMRequest, LLMResponse } from '../../core/llm.ts';
@@ -15,7 +15,8 @@ import type { ProviderConfig } from './options.ts';
 import { createRedactor } from './redact.ts';
 import type { ReplyOutlet, ReplyReader } from './reply-reader.ts';
 import { withReply } from './partial-reply.ts';
-import { type HeaderRules, makeHeaders } from './request-headers.ts';
+import { type HeaderRules, makeHeaders, type RequestSecrets } from './request-headers.ts';
+import { createRequestKey } from './request-key.ts';
 
 /** A request, ready to be sent. */
 export interface WrittenRequest {
@@ -44,24 +45,26 @@ export function createHttpLLM(config: ProviderConfig, protocol: HttpProtocol): L
 
   async function chat(request: LLMRequest): Promise<LLMResponse> {
     let written = protocol.write(request);
+    // One for all that is sent: what is said of a new key may quote the one before.
+    const secrets: RequestSecrets = { key: createRequestKey(config), redactor: createRedactor() };
     for (let way = 1; ; way += 1) {
       try {
-        return await send(written, request);
+        return await send(written, request, secrets);
       } catch (thrown) {
         const error = toLLMError(thrown);
         const other = way < MAX_WAYS ? written.instead?.(error) : undefined;
-        if (other === undefined) throw error;
+        if (other === undefined && !(await secrets.key.renew(error, request))) throw error;
         await request.onAttemptFailed?.({ error });
-        written = other;
+        written = other ?? written;
       }
     }
   }
 
-  async function send(written: WrittenRequest, request: LLMRequest): Promise<LLMResponse> {
+  async function send(written: WrittenRequest, request: LLMRequest, secrets: RequestSecrets): Promise<LLMResponse> {
     const runtime = request.scope?.runtime ?? systemRuntime;
     const startedAt = runtime.now();
     let firstDeltaMs: number | undefined;
-    const redactor = createRedactor();
+    const { redactor } = secrets;
     const context: ErrorContext = {
       provider,
       redact: redactor.redact,
@@ -78,7 +81,7 @@ export function createHttpLLM(config: ProviderConfig, protocol: HttpProtocol): L
           fetch: options.fetch,
           signal: request.signal,
           redact: redactor.redact,
-          headers: () => makeHeaders(config, protocol, redactor),
+          headers: () => makeHeaders(config, protocol, secrets),
         },
         read,
       );

@@ -16,11 +16,13 @@ export interface ProviderOptions {
   /** The server's name of the model. */
   readonly model: string;
   /**
-   * The key; or a function that is asked for it at each request, and may wait. What it throws is an `auth` error.
+   * The key; or a function that is asked for it at each request, and may wait. What it throws is an `auth` error, unless
+   * it is an `LLMError` of its own. When a server refuses the key (401) it is asked once more, with `refresh` set: a token
+   * that it has kept is to be made anew. If it then gives another key the request is sent again, once.
    *
    * @defaultValue none is sent: servers of one's own often want none
    */
-  readonly apiKey?: string | (() => string | Promise<string>) | undefined;
+  readonly apiKey?: string | ((ask: { readonly refresh: boolean }) => string | Promise<string>) | undefined;
   /** What the model is told before the conversation. @defaultValue nothing */
   readonly systemPrompt?: string | undefined;
   /** More headers; one of a name that is sent anyway replaces it. Values of secret-looking names stay out of errors. */

@@ -1,11 +1,12 @@
 /**
- * Request headers: the key, asked for at each request, and what the host adds.
+ * Request headers: the key, and what the host adds.
  *
  * Every value that is secret is made known to the redactor before it goes anywhere.
  */
-import { isLLMError, LLMError } from '../../core/errors.ts';
-import type { ProviderConfig, ProviderOptions } from './options.ts';
+import { LLMError } from '../../core/errors.ts';
+import type { ProviderConfig } from './options.ts';
 import { addHeaderSecrets, addUrlSecrets, type Redactor } from './redact.ts';
+import type { RequestKey } from './request-key.ts';
 
 /** Headers that a protocol sends. */
 export type HeaderList = readonly (readonly [name: string, value: string])[];
@@ -18,15 +19,23 @@ export interface HeaderRules {
   readonly fixed: HeaderList;
 }
 
+/** What a request must not tell. */
+export interface RequestSecrets {
+  readonly key: RequestKey;
+  /** Is told of every secret before it goes anywhere. */
+  readonly redactor: Redactor;
+}
+
 /**
  * Makes the headers of a request.
  *
  * @throws {@link index.LLMError | LLMError} of kind `auth` if there is no key to be had, or a header cannot be sent.
  */
-export async function makeHeaders(config: ProviderConfig, rules: HeaderRules, redactor: Redactor): Promise<Headers> {
+export async function makeHeaders(config: ProviderConfig, rules: HeaderRules, secrets: RequestSecrets): Promise<Headers> {
   const { options, provider, url, isStreamed } = config;
+  const { redactor } = secrets;
   addUrlSecrets(redactor, url);
-  const key = await resolveKey(options.apiKey, provider);
+  const key = await secrets.key.get();
   redactor.add(key);
   const given = Object.entries(options.headers ?? {});
   addHeaderSecrets(redactor, given);
@@ -41,21 +50,4 @@ export async function makeHeaders(config: ProviderConfig, rules: HeaderRules, re
     const message = `${provider}: the API key or a header holds characters that a header cannot carry.`;
     throw new LLMError({ kind: 'auth', code: 'invalid_header', message });
   }
-}
-
-async function resolveKey(apiKey: ProviderOptions['apiKey'], provider: string): Promise<string | undefined> {
-  if (typeof apiKey !== 'function') return cleanKey(apiKey);
-  try {
-    return cleanKey(await apiKey());
-  } catch (thrown) {
-    if (isLLMError(thrown)) throw thrown;
-    // What was thrown may hold what the key is made from.
-    throw new LLMError({ kind: 'auth', code: 'api_key_failed', message: `${provider}: the \`apiKey\` function failed, so nothing was sent.` });
-  }
-}
-
-/** A key read from a file ends in a line break. */
-function cleanKey(key: string | undefined): string | undefined {
-  const trimmed = key?.trim();
-  return trimmed === '' ? undefined : trimmed;
 }
