@@ -31,11 +31,11 @@ export class SlidingWindow {
   /** How long until an amount may be taken, in milliseconds; 0 for now. One larger than the limit waits for an empty window. */
   delayFor(amount: number, now: number): number {
     this.#forget(now);
-    let excess = this.#sum + amount - this.#limit;
+    let left = this.#sum;
     let delayMs = 0;
     for (const entry of this.#entries) {
-      if (excess <= 0) break;
-      excess -= entry.amount;
+      if (left === 0 || left + amount <= this.#limit) break;
+      left -= entry.amount;
       delayMs = entry.at + WINDOW_MS - now;
     }
     return delayMs;

@@ -131,6 +131,15 @@ describe('withRateLimit', () => {
     expect(starts).toStrictEqual([['10', 0], ['5000', 60_000], ['20', 120_000]]);
   });
 
+  it('C10 lets a request that is larger than the limit start beside those that took nothing', async () => {
+    const { ask, starts, runtime } = scene({ tokensPerMinute: 1000 });
+    ask(0);
+    ask(5000);
+    await runtime.runUntilIdle();
+
+    expect(starts).toStrictEqual([['0', 0], ['5000', 0]]);
+  });
+
   it('C10 lets nobody overtake, so that a large request does not starve behind small ones', async () => {
     const { ask, starts, runtime } = scene({ tokensPerMinute: 1000 });
     ask(500);
@@ -352,7 +361,7 @@ describe('withRateLimit', () => {
       return failure('rate_limit', { retryAfterMs: 50_000 });
     });
     const limited = withRateLimit(llm, createRateLimit({ requestsPerMinute: 1, estimator: stated }));
-    const ask = () => startRequest(limited, { ...real, ...runtime } as typeof real, { systemPrompt: '1' });
+    const ask = () => startRequest(limited, { ...real, ...runtime }, { systemPrompt: '1' });
     ask();
     await real.flush();
     offset = -3_600_000;
