@@ -4,6 +4,7 @@
  *
  * - L1 A message that is protected stands in no edit: the first task, the newest message of a person, pinned messages,
  *   memory, messages built for one request.
+ *   Two exceptions: the last layer may cut the first task short, and media that no request could be sent with go out.
  * - L2 A reply and the results of its calls are one exchange: an edit takes all of it or leaves its pairs whole.
  * - L3 Pure: equal history, equal edits.
  * - L4 Nothing new, nothing done: an edit never makes a history longer, and the result of a layer gives that layer

@@ -66,8 +66,8 @@ export interface TruncateToolResultOptions {
  * Hook that shortens results whose text is too long: the model sees the first and the last characters, and between them
  * how many characters and lines are missing. Several texts of a result count as one; media stay.
  *
- * People see the whole text in `display`, unless the tool set a display of its own. A text above `storeAbove` goes to the
- * `store`, if there is one; the model is told where it is, and `display` has what the model sees.
+ * People see the whole text in `display`. A text above `storeAbove` goes to the `store`, if there is one; the model is told
+ * where it is, and `display` has what the model sees. A display that the tool set stays, and is then all that people see.
  *
  * Put it behind hooks that take secrets out of results: the whole text that is kept is the one it sees. A result's `note`
  * is not counted, and stays as it is.

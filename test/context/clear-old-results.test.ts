@@ -58,6 +58,19 @@ describe('clearOldResults', () => {
     expect(cleared(session(twenty.slice(0, 4)), { ...anything, keepNewest: 6 })).toStrictEqual(['result_0']);
   });
 
+  it('D3 keeps all results of an exchange, if the newest messages begin among them', () => {
+    const calls = [1, 2, 3].map((number) => ({ type: 'tool_call', id: `call_${number}`, name: 'read', inputText: '{}' }) as const);
+    const results = calls.map(({ id }) => toolMessage(LONG, { id: `result_${id}`, toolCallId: id, name: 'read' }));
+    const history = [userMessage('Do it.', { id: 'message_1' }), assistantMessage(calls, { id: 'step_1' }), ...results, assistantMessage('Read.', { id: 'step_2' })];
+
+    expect(cleared(history, { ...anything, keepNewest: 2 })).toStrictEqual([]);
+    expect(cleared(history, { ...anything, keepNewest: 1 })).toHaveLength(3);
+  });
+
+  it('D3 leaves a result that is shorter than the line, among longer ones', () => {
+    expect(cleared(session([{ content: 'x' }, {}, { content: 'y' }]), { ...anything, keepNewest: 0, minTokens: 0 })).toStrictEqual(['result_1']);
+  });
+
   it('D3 BR-119 keeps results that the model has not answered yet, however many', () => {
     const calls = Array.from({ length: 30 }, (_, index) => ({ type: 'tool_call', id: `call_${index}`, name: 'read', inputText: '{}' }) as const);
     const results = calls.map(({ id }) => toolMessage(LONG, { id: `result_${id}`, toolCallId: id, name: 'read' }));
@@ -128,6 +141,14 @@ describe('clearOldResults', () => {
     expect(more(6)).toBeGreaterThan(3);
   });
 
+  it.each(['read', 'x\n\u2028]"', '字'.repeat(60), ''])('D3 does not clear a second time what %j gave', (name) => {
+    const options = { ...anything, keepNewest: 0, minTokens: 0 };
+    const { messages } = clearOldResults(session([{ name, content: LONG.repeat(50) }]), options);
+
+    expect(textOf(messages[2])).toContain(' was cleared. ');
+    expect(clearOldResults(messages, options)).toMatchObject({ edits: [], messages });
+  });
+
   it('D3 clears media along', () => {
     const image = { type: 'media', mediaType: 'image/png', data: 'A'.repeat(8_000) } as const;
     const { messages } = clearOldResults(session([{ content: [{ type: 'text', text: 'A shot.' }, image] }]), { ...anything, keepNewest: 0 });
@@ -148,7 +169,6 @@ describe('clearOldResults', () => {
     const line = textOf(result.messages[2]);
     expect(line.split('\n')).toHaveLength(1);
     expect(line.length).toBeLessThan(200);
-    expect(clearOldResults(result.messages, { ...anything, keepNewest: 0, minTokens: 0 }).edits).toStrictEqual([]);
   });
 
   it('D3 asks only about results that it would clear', () => {

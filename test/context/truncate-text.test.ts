@@ -44,8 +44,11 @@ describe('a long text', () => {
     expect(fold('a'.repeat(5_000))).toBe(`${'a'.repeat(300)}\n[… 4400 characters left out …]\n${'a'.repeat(300)}`);
   });
 
-  it('BR-118 is never cut within a character', () => {
-    const text = fold(`x${'😀'.repeat(2_000)}`);
+  it.each([
+    ['beginning', `x${'😀'.repeat(2_000)}`],
+    ['end', `${'😀'.repeat(2_000)}x`],
+  ])('BR-118 is never cut within a character at its %s', (_where, whole) => {
+    const text = fold(whole);
 
     expect(isWellFormed(text)).toBe(true);
     expect(text).toContain('characters left out');
