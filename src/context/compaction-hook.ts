@@ -11,6 +11,7 @@ import { messageOf } from '../core/errors.ts';
 import type { CompactionEdit } from '../core/events.ts';
 import type { FinishedStep, Hook, HookContext } from '../core/hooks.ts';
 import type { JsonObject } from '../core/json.ts';
+import type { LLM, LLMScope } from '../core/llm.ts';
 import type { Message } from '../core/message.ts';
 import { addUsage, NO_USAGE, type Usage } from '../core/usage.ts';
 import { contextWindow, type ContextWindow } from './context-window.ts';
@@ -120,6 +121,7 @@ class Compaction {
       return this.#trim();
     }
     const outcome = await this.#summarize(summarize);
+    if (conversation.isStuck) return;
     if (outcome === 'failed' || (outcome === 'done' && this.#isOver)) await this.#trim();
   }
 
@@ -135,14 +137,14 @@ class Compaction {
         estimator,
         runtime: context.runtime,
         signal: context.signal,
-        scope: { turnId: context.turnId, step: context.step, stepId: `${context.turnId}.summary`, runtime: context.runtime, notify: (notice) => context.notify(notice) },
+        scope: scopeOf(context),
         tools: context.tools,
         keepMessages,
         keepTokens: room * TAIL_SHARE,
         userMessageTokens: Math.min(userMessageTokens, room * USER_SHARE),
         maxSummaryTokens: Math.max(1, room * SUMMARY_SHARE),
-        maxOutputTokens: window.outputTokens,
-        minGain: this.#isOver ? 1 : (window.tokens * SUMMARY_BATCH) / size.scale,
+        maxOutputTokens: this.#outputTokensOf(summarizer ?? context.llm),
+        minGain: (window.tokens * SUMMARY_BATCH) / size.scale,
         filesOf,
         onUsage: async (spent, modelId) => {
           usage = addUsage(usage, spent);
@@ -166,6 +168,12 @@ class Compaction {
     return 'done';
   }
 
+  /** Most tokens of a summariser's reply: what is kept free for one of the conversation's, or less if its window is smaller. */
+  #outputTokensOf(summarizer: LLM): number {
+    const { estimator, outputReserve } = this.#settings;
+    return contextWindow(estimator.windowOf(summarizer) ?? this.#view.window.tokens, summarizer, outputReserve).outputTokens;
+  }
+
   #failed(reason: string, usage: Usage): void {
     const { conversation, context } = this.#view;
     conversation.failures += 1;
@@ -177,10 +185,14 @@ class Compaction {
   }
 
   async #trim(): Promise<void> {
-    const { messages, size, context } = this.#view;
+    const { messages, size, window, context } = this.#view;
     const target = size.with([]) + this.#room() * TARGET_SHARE;
-    const { edits } = reduceHistory(messages, { settings: this.#settings, size, target, tools: context.tools });
-    if (edits.length > 0) await this.#record('trim', edits);
+    const { edits, messages: reduced } = reduceHistory(messages, { settings: this.#settings, size, target, tools: context.tools });
+    if (edits.length === 0) return;
+    const tokens = size.with(reduced);
+    // What may not go can be too large by itself: to take bit by bit of the rest would help nobody.
+    const isWorth = tokens <= window.inputTokens || size.tokens - tokens >= window.tokens * COLD_BATCH;
+    if (isWorth) await this.#record('trim', edits);
   }
 
   /** What the window has for messages. */
@@ -205,6 +217,20 @@ class Compaction {
       context.notify({ name: 'context.ineffective', data: { layer } });
     }
   }
+}
+
+/** What decorators of the summariser get. */
+function scopeOf(context: HookContext): LLMScope {
+  const { turnId, step, runtime } = context;
+  return {
+    turnId,
+    step,
+    stepId: `${turnId}.summary`,
+    runtime,
+    notify: (notice) => {
+      context.notify(notice);
+    },
+  };
 }
 
 /** True if all messages up to the last that an edit replaces are there as they were. */

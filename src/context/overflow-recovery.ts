@@ -5,6 +5,7 @@
  * - It is recorded as one compaction before the request is sent again; only messages of the history change.
  * - A refusal for bytes is taken for an overflow only if the estimate is near the window.
  */
+import type { CompactionEdit } from '../core/events.ts';
 import type { Recovery } from '../core/hooks.ts';
 import type { Message } from '../core/message.ts';
 import { reduceHistory } from './last-layers.ts';
@@ -42,12 +43,18 @@ export function overflowRecovery(settings: PolicySettings, conversations: Conver
       if (edits.length === 0) return undefined;
       await context.record({ type: 'compaction', layer: 'overflow', edits, tokensBefore, tokensAfter });
       context.notify({ name: 'context.compacted', data: { layer: 'overflow', tokensBefore, tokensAfter, window } });
-      const isAsRecorded = isSameList(request.messages, before);
-      return { ...request, messages: isAsRecorded ? await context.messages() : applyEdits(request.messages, edits) };
+      // Whatever other recoveries did to the request stays, where the edits still find their messages.
+      const isOwn = !isSameList(request.messages, before) && hasAll(request.messages, edits);
+      return { ...request, messages: isOwn ? applyEdits(request.messages, edits) : await context.messages() };
     },
   };
 }
 
 function isSameList(left: readonly Message[], right: readonly Message[]): boolean {
   return left.length === right.length && left.every((message, index) => message === right[index]);
+}
+
+function hasAll(messages: readonly Message[], edits: readonly CompactionEdit[]): boolean {
+  const ids = new Set(messages.map(({ id }) => id));
+  return edits.every(({ from, to }) => ids.has(from) && ids.has(to));
 }

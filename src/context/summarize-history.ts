@@ -18,17 +18,17 @@ import type { Usage } from '../core/usage.ts';
 import { assertLLM, assertNumbers, assertOptions } from '../core/assert.ts';
 import { isSummary, recentStart, resultOf, unchanged, type LayerResult } from './layer.ts';
 import { filesOfHistory, type FilesOfCall } from './summary-files.ts';
-import { summaryEntries } from './summary-input.ts';
+import { summaryEntries, type Entry } from './summary-input.ts';
 import { keptBeside } from './summary-kept.ts';
-import { mergeFiles, readSummary, summaryMessage } from './summary-message.ts';
+import { mergeFiles, readSummary, summaryMessage, type TouchedFiles } from './summary-message.ts';
 import { writeNotes } from './summary-notes.ts';
 import { createTokenEstimator, type TokenEstimator } from './token-estimator.ts';
 
 const DEFAULT_KEEP_MESSAGES = 20;
 const DEFAULT_KEEP_TOKENS = 20_000;
 const DEFAULT_USER_MESSAGE_TOKENS = 20_000;
-/** What a summary is expected to take, where it is asked whether one is worth it. */
-const EXPECTED_TOKENS = 600;
+/** Notes of fewer tokens are not worth a request. */
+const LEAST_NOTES_TOKENS = 50;
 
 const ARGUMENT = { taker: 'summarizeHistory', example: 'summarizeHistory(messages, { llm })' };
 const OPTIONS: Readonly<Record<keyof SummarizeHistoryOptions, true>> = {
@@ -99,19 +99,19 @@ export interface SummarizeHistoryOptions {
  */
 export async function summarizeHistory(messages: readonly Message[], options: SummarizeHistoryOptions): Promise<LayerResult> {
   assertSummarizeOptions(options);
-  const { estimator = createTokenEstimator(), runtime = systemRuntime, minGain = 1, tools = [], filesOf } = options;
+  const { estimator = createTokenEstimator(), runtime = systemRuntime, minGain = 1, maxSummaryTokens = Infinity } = options;
   const part = partToSummarize(messages, { ...options, estimator, runtime });
-  if (part === undefined || part.gain < minGain) return unchanged(messages, estimator);
+  if (part === undefined) return unchanged(messages, estimator);
+  const id = runtime.createId('message');
+  const wrapperTokens = estimator.estimateMessage(summaryMessage(id, { text: '', files: part.files }));
+  // What the summary has to be shorter than, to gain what is wanted.
+  const most = part.removedTokens - wrapperTokens - minGain;
+  if (most < Math.max(LEAST_NOTES_TOKENS, part.formerTokens - wrapperTokens)) return unchanged(messages, estimator);
 
-  const covered = messages.slice(0, part.end);
-  const entries = summaryEntries(covered);
-  // What goes says nothing: thinking, or media alone.
-  if (entries.length === 0) return unchanged(messages, estimator);
-  const former = covered.filter(isSummary).map(readSummary);
   const text = await writeNotes({
-    entries,
-    former: former.map((summary) => summary.text).join('\n\n'),
-    maxTokens: Math.min(options.maxSummaryTokens ?? Infinity, part.removed - minGain),
+    entries: part.entries,
+    former: part.former,
+    maxTokens: Math.min(maxSummaryTokens, most),
     focus: options.focus ?? '',
     estimator,
     summarizer: {
@@ -123,47 +123,59 @@ export async function summarizeHistory(messages: readonly Message[], options: Su
       onUsage: options.onUsage ?? (() => undefined),
     },
   });
-  const files = [...former.map((summary) => summary.files), filesOfHistory(covered, { tools, filesOf })].reduce(mergeFiles);
   const changes = new Map(part.changes);
-  changes.set(part.place, [...(changes.get(part.place) ?? []), summaryMessage(runtime.createId('message'), { text, files })]);
+  changes.set(part.place, [...(changes.get(part.place) ?? []), summaryMessage(id, { text, files: part.files })]);
   const result = resultOf(messages, changes, { estimator });
-  if (result.edits.length === 0) throw summaryFailed('the summary is longer than what it replaces');
+  if (result.edits.length === 0) throw new TurnloopError('summary_failed', 'No summary was to be had: it is longer than what it replaces.');
   return result;
 }
 
 /** What is to be summarised. */
 interface Part {
-  /** Index behind its last message. */
-  readonly end: number;
-  /** What becomes of its messages, the summary aside. */
+  /** What is new since the former summary, in words. */
+  readonly entries: readonly Entry[];
+  /** The former summary. */
+  readonly former: string;
+  readonly formerTokens: number;
+  /** The files that both parts touched. */
+  readonly files: TouchedFiles;
+  /** What becomes of the messages, the summary aside. */
   readonly changes: ReadonlyMap<Message, readonly Message[]>;
   /** The message in whose place the summary comes: the last that goes. */
   readonly place: Message;
-  /** Tokens that go, without what stays shorter. */
-  readonly removed: number;
-  /** Tokens that are likely to be gained. */
-  readonly gain: number;
+  /** Tokens that go, less what stays shorter. */
+  readonly removedTokens: number;
 }
 
 type PartOptions = SummarizeHistoryOptions & { readonly estimator: TokenEstimator; readonly runtime: Runtime };
 
 function partToSummarize(messages: readonly Message[], options: PartOptions): Part | undefined {
-  const { estimator, runtime, userMessageTokens = DEFAULT_USER_MESSAGE_TOKENS } = options;
-  const end = tailStart(messages, options);
-  const changes = keptBeside(messages, end, {
+  const { estimator, runtime, userMessageTokens = DEFAULT_USER_MESSAGE_TOKENS, tools = [], filesOf, minGain = 1 } = options;
+  const covered = messages.slice(0, tailStart(messages, options));
+  const changes = keptBeside(messages, covered.length, {
     userMessageTokens,
     estimateMessage: (message) => estimator.estimateMessage(message),
     estimateText: (text) => estimator.estimateText(text),
     createId: () => runtime.createId('message'),
   });
-  const place = messages.slice(0, end).findLast((message) => changes.has(message));
-  // A summary alone would be summarised again and again.
-  if (place === undefined || [...changes.keys()].every(isSummary)) return undefined;
+  const place = covered.findLast((message) => changes.has(message));
   const { tokensBefore, tokensAfter } = resultOf(messages, changes, { estimator });
-  const removed = tokensBefore - tokensAfter;
-  const former = messages.slice(0, end).filter(isSummary);
-  const expected = former.reduce((sum, message) => Math.max(sum, estimator.estimateMessage(message)), EXPECTED_TOKENS);
-  return { end, changes, place, removed, gain: removed - Math.min(expected, removed / 2) };
+  const former = [...changes.keys()].filter(isSummary);
+  // A summary alone would be summarised again and again.
+  if (place === undefined || former.length === changes.size || tokensBefore - tokensAfter <= minGain) return undefined;
+  const entries = summaryEntries(covered);
+  // Thinking alone says nothing.
+  if (entries.length === 0) return undefined;
+  const summaries = former.map(readSummary);
+  return {
+    entries,
+    former: summaries.map(({ text }) => text).join('\n\n'),
+    formerTokens: former.reduce((sum, message) => sum + estimator.estimateMessage(message), 0),
+    files: [...summaries.map(({ files }) => files), filesOfHistory(covered, { tools, filesOf })].reduce(mergeFiles),
+    changes,
+    place,
+    removedTokens: tokensBefore - tokensAfter,
+  };
 }
 
 /** Index of the first message that stays: whole exchanges, by number and by tokens, the last one in any case. */
@@ -180,11 +192,6 @@ function tailStart(messages: readonly Message[], options: PartOptions): number {
     if (message.role !== 'tool') start = Math.min(start, index);
   }
   return start;
-}
-
-/** The failure of a summary. */
-export function summaryFailed(why: string, cause?: unknown): TurnloopError {
-  return new TurnloopError('summary_failed', `No summary was to be had: ${why}.`, { cause });
 }
 
 function assertSummarizeOptions(options: SummarizeHistoryOptions): void {

@@ -7,7 +7,7 @@
  */
 import { textOf, type Message, type UserMessage } from '../core/message.ts';
 import { elideToTokens } from './elide-text.ts';
-import { isFromUser, protectedMessages } from './layer.ts';
+import { isFromUser, isSummary, protectedMessages } from './layer.ts';
 
 /** How much of a person's messages may stay. */
 export interface KeptBudget {
@@ -33,10 +33,12 @@ const LEAST_TOKENS = 20;
  */
 export function keptBeside(messages: readonly Message[], end: number, budget: KeptBudget): ReadonlyMap<Message, readonly Message[]> {
   const isProtected = protectedMessages(messages);
-  const changes = new Map<Message, readonly Message[]>();
+  // A summary goes wherever it stands: there is to be one.
+  const summaries = messages.filter((message) => isSummary(message) && !isProtected.has(message));
+  const changes = new Map<Message, readonly Message[]>(summaries.map((message) => [message, []]));
   let left = budget.userMessageTokens;
   for (const message of messages.slice(0, end).toReversed()) {
-    if (isProtected.has(message)) continue;
+    if (isProtected.has(message) || isSummary(message)) continue;
     const tokens = isFromUser(message) ? budget.estimateMessage(message) : Infinity;
     if (tokens <= left) {
       left -= tokens;

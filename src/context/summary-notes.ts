@@ -5,6 +5,7 @@
  * - What was too large is made smaller by half, what was too long is asked for shorter: never one message at a time.
  */
 import { messageOf, TurnloopError } from '../core/errors.ts';
+import { contextWindow } from './context-window.ts';
 import { summaryPrompt } from './summary-prompt.ts';
 import { askForSummary, summaryRequest, type SummaryAnswer, type SummaryProblem, type Summarizer } from './summary-request.ts';
 import { takeEntries, type Entry } from './summary-input.ts';
@@ -32,8 +33,8 @@ const MAX_FAILURES = 3;
 const MAX_WORDS = 900;
 const LEAST_WORDS = 50;
 const WORDS_PER_TOKEN = 0.6;
-/** Share of the summariser's window for the conversation: the rest is for its answer, the notes so far, and errors of the estimate. */
-const INPUT_SHARE = 0.6;
+/** Share of what the summariser's window has for input: the rest is for the notes so far, and for errors of the estimate. */
+const INPUT_SHARE = 0.75;
 /** Requests are never made smaller than this: what does not fit then never will. */
 const LEAST_TOKENS = 200;
 
@@ -76,7 +77,8 @@ export async function writeNotes(options: NotesOptions): Promise<string> {
 function pieceTokensFor({ estimator, summarizer }: NotesOptions): number {
   const window = estimator.windowOf(summarizer.llm);
   if (window === undefined) return Infinity;
-  return Math.max(LEAST_TOKENS, (window * INPUT_SHARE) / estimator.factorOf(summarizer.llm));
+  const { inputTokens } = contextWindow(window, summarizer.llm, summarizer.maxOutputTokens);
+  return Math.max(LEAST_TOKENS, (inputTokens * INPUT_SHARE) / estimator.factorOf(summarizer.llm));
 }
 
 function wordsFor(maxTokens: number): number {

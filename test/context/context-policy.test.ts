@@ -1,0 +1,474 @@
+/**
+ * The context policy in whole turns: when which layer runs, and what a turn and its record make of it. What goes wrong
+ * while it works is in `compaction-under-fire.test.ts`.
+ */
+import { describe, expect, it } from 'vitest';
+import { createTranscript, LLMError, type Message, textOf, userMessage } from 'turnloop';
+import { createContextPolicy, foldOldTexts, trimHistory } from 'turnloop/context';
+import { delayed, repeat, startScripted, toolCall, virtualRuntime } from 'turnloop/testing';
+import { brokenRules } from '../properties/protocol-rules.ts';
+import {
+  layersOf,
+  longHistory,
+  noticesOf,
+  readTool,
+  runWith,
+  sessionModel,
+  summariesOf,
+  TASK,
+  transcriptOf,
+  windowFor,
+} from './sessions.ts';
+
+const SUMMARY = 'Goal: mend the tests. Settled: files 1 to 30 are fine.';
+const HISTORY = longHistory();
+/** Only the layer that asks a model. */
+const SUMMARY_ONLY = { clear: false, fold: false } as const;
+
+describe('when a history is summarised', () => {
+  it('CP1 D5 from 85 % of the window on, and not before', async () => {
+    const at = async (share: number): Promise<readonly string[]> => {
+      const policy = createContextPolicy({ ...SUMMARY_ONLY, window: windowFor(HISTORY, share) });
+      const llm = sessionModel({ steps: ['ok'], summaries: [SUMMARY] });
+      return layersOf(await runWith(policy, { llm, transcript: transcriptOf(HISTORY) }));
+    };
+
+    expect(await at(0.83)).toStrictEqual([]);
+    expect(await at(0.87)).toStrictEqual(['summary']);
+  });
+
+  it('CP1 D5 earlier, if the room for the reply and a tenth of it is touched', async () => {
+    const window = windowFor(HISTORY, 0.7);
+    const layers = async (outputReserve: number): Promise<readonly string[]> => {
+      const policy = createContextPolicy({ ...SUMMARY_ONLY, window, outputReserve });
+      const llm = sessionModel({ steps: ['ok'], summaries: [SUMMARY] });
+      return layersOf(await runWith(policy, { llm, transcript: transcriptOf(HISTORY) }));
+    };
+
+    // 30 % of the window are free: 25 % and a tenth fit in, 28 % and a tenth do not.
+    expect(await layers(Math.round(window * 0.25))).toStrictEqual([]);
+    expect(await layers(Math.round(window * 0.28))).toStrictEqual(['summary']);
+  });
+
+  it('CP1 never by a share, if the window is not known', async () => {
+    const llm = sessionModel({ steps: ['ok'] });
+
+    const outcome = await runWith(createContextPolicy(), { llm, transcript: transcriptOf(longHistory({ exchanges: 300 })) });
+
+    expect(outcome.result.stopReason).toBe('end_turn');
+    expect(layersOf(outcome)).toStrictEqual([]);
+  });
+
+  it('BR-160 not at a fifth of a window that the model could fill with output alone', async () => {
+    const llm = sessionModel({ steps: ['ok'] }, { capabilities: { contextWindow: 32_768, maxOutputTokens: 32_768 } });
+    const history = longHistory({ exchanges: 40, characters: 400 });
+
+    const outcome = await runWith(createContextPolicy(), { llm, transcript: transcriptOf(history) });
+
+    expect(layersOf(outcome)).toStrictEqual([]);
+  });
+
+  it('BR-134 B by what the estimate says before the request is sent, whatever a provider that cuts it would report', async () => {
+    const window = windowFor(HISTORY, 1.5);
+    const llm = sessionModel({ steps: ['ok'], summaries: [repeat(SUMMARY)] }, { capabilities: { contextWindow: window }, usage: { inputTokens: Math.round(window / 2) } });
+
+    const outcome = await runWith(createContextPolicy(SUMMARY_ONLY), { llm, transcript: transcriptOf(HISTORY) });
+
+    expect(layersOf(outcome)).toStrictEqual(['summary']);
+    expect(llm.stepRequests()[0]?.messages.length).toBeLessThan(HISTORY.length);
+  });
+
+  it('BR-134 A before the request after a reply that told more tokens than the window has', async () => {
+    const window = windowFor(HISTORY, 0.5);
+    const policy = createContextPolicy({ ...SUMMARY_ONLY, window });
+    const transcript = transcriptOf(HISTORY);
+    const usage = { inputTokens: Math.round(window * 1.2), outputTokens: 5 };
+
+    const first = await runWith(policy, { llm: sessionModel({ steps: [{ content: 'ok', usage }] }), transcript });
+    const second = await runWith(policy, { llm: sessionModel({ steps: ['ok'], summaries: [SUMMARY] }), transcript });
+
+    expect(layersOf(first)).toStrictEqual([]);
+    expect(layersOf(second)).toStrictEqual(['summary']);
+  });
+
+  it('CX7 by the last count and an estimate of what came since; a step that tells no count does not reset it', async () => {
+    const window = windowFor(HISTORY, 0.4);
+    const policy = createContextPolicy({ ...SUMMARY_ONLY, window });
+    // Counted is more than was estimated, though less than is due: two results of a tenth of the window each make it due.
+    const counted = { inputTokens: Math.round(window * 0.7), outputTokens: 5 };
+    const tools = [readTool(window * 0.1 * 4)];
+    const llm = sessionModel({
+      steps: [
+        { content: [toolCall('read')], usage: counted },
+        { content: [toolCall('read')], usage: {} },
+        'ok',
+      ],
+      summaries: [SUMMARY],
+    });
+
+    const outcome = await runWith(policy, { llm, tools, transcript: transcriptOf(HISTORY) });
+
+    expect(layersOf(outcome)).toStrictEqual(['summary']);
+    const steps = outcome.recorded.filter(({ type }) => type === 'step.begin' || type === 'compaction').map(({ type }) => type);
+    expect(steps).toStrictEqual(['step.begin', 'step.begin', 'compaction', 'step.begin']);
+  });
+
+  it('BR-013 B not again by a count from before a compaction', async () => {
+    const window = windowFor(HISTORY, 0.5);
+    const policy = createContextPolicy({ ...SUMMARY_ONLY, window });
+    const usage = { inputTokens: Math.round(window * 0.9), outputTokens: 5 };
+    const llm = sessionModel({
+      steps: [{ content: [toolCall('read')], usage }, [toolCall('read')], [toolCall('read')], 'ok'],
+      summaries: [SUMMARY],
+    });
+
+    const outcome = await runWith(policy, { llm, tools: [readTool()], transcript: transcriptOf(HISTORY) });
+
+    expect(layersOf(outcome)).toStrictEqual(['summary']);
+    expect(outcome.result).toMatchObject({ stopReason: 'end_turn', steps: 4 });
+  });
+
+  it('BR-013 A at most once a step, if what stays is over the threshold by itself', async () => {
+    const history = [...longHistory({ exchanges: 3 }), userMessage('word '.repeat(3_000), { id: 'long' })];
+    const window = Math.round(windowFor(history.slice(-1), 1.02));
+    const policy = createContextPolicy({ window, preflight: false });
+    const llm = sessionModel({ steps: [...Array.from({ length: 11 }, () => [toolCall('read')]), 'ok'], summaries: [repeat(SUMMARY)] });
+
+    const outcome = await runWith(policy, { llm, tools: [readTool(10)], transcript: transcriptOf(history), input: [] });
+
+    expect(outcome.result.stopReason).toBe('end_turn');
+    expect(llm.summaryRequests().length).toBeLessThanOrEqual(2);
+    expect(layersOf(outcome).length).toBeLessThan(12);
+  });
+});
+
+describe('what a summary leaves', () => {
+  it('CP5 D5 the task, the newest message, one summary that says what it is, and the newest exchanges as they were', async () => {
+    const policy = createContextPolicy({ ...SUMMARY_ONLY, window: windowFor(HISTORY, 0.9) });
+    const llm = sessionModel({ steps: ['ok'], summaries: [SUMMARY] });
+
+    const { transcript } = await runWith(policy, { llm, transcript: transcriptOf(HISTORY), input: 'Go on.' });
+
+    const sent = llm.stepRequests()[0]?.messages ?? [];
+    expect(textOf(sent[0])).toBe(TASK);
+    expect(summariesOf(sent)).toHaveLength(1);
+    expect(summariesOf(sent)[0]).toMatch(/background, not an instruction/);
+    expect(summariesOf(sent)[0]).toContain(SUMMARY);
+    expect(textOf(sent.at(-1))).toBe('Go on.');
+    expect(sent.slice(2, -1)).toStrictEqual(HISTORY.slice(-(sent.length - 3)));
+    expect(sent.slice(2, -1).length).toBeGreaterThan(2);
+    expect(brokenRules(sent)).toStrictEqual([]);
+    expect(transcript.findings()).toStrictEqual([]);
+  });
+
+  it('D5 leaves the request at 40 % of the window at most', async () => {
+    const window = windowFor(HISTORY, 0.95);
+    const llm = sessionModel({ steps: ['ok'], summaries: [SUMMARY] });
+
+    const outcome = await runWith(createContextPolicy({ ...SUMMARY_ONLY, window }), { llm, transcript: transcriptOf(HISTORY) });
+
+    const [data] = noticesOf(outcome, 'context.compacted') as readonly { readonly tokensAfter: number }[];
+    expect(data?.tokensAfter).toBeLessThanOrEqual(window * 0.4);
+    expect(windowFor(llm.stepRequests()[0]?.messages ?? [], 1)).toBeLessThanOrEqual(window * 0.4);
+  });
+
+  it('D7 leaves the events as they were: the record has every message and the compaction', async () => {
+    const transcript = transcriptOf(HISTORY);
+    const before = structuredClone(transcript.events);
+    const llm = sessionModel({ steps: ['ok'], summaries: [SUMMARY] });
+
+    await runWith(createContextPolicy({ window: windowFor(HISTORY, 0.9) }), { llm, transcript });
+
+    expect(transcript.events.slice(0, before.length)).toStrictEqual(before);
+    const reloaded = createTranscript(JSON.parse(JSON.stringify(transcript.events)) as typeof before);
+    expect(reloaded.buildMessages()).toStrictEqual(transcript.buildMessages());
+  });
+
+  it('records what the summary cost before the compaction, and tells it', async () => {
+    const usage = { inputTokens: 900, cacheReadTokens: 0, cacheWriteTokens: 0, outputTokens: 50, thinkingTokens: 0 };
+    const llm = sessionModel({ steps: ['ok'], summaries: [{ content: SUMMARY, usage, modelId: 'small' }] });
+    const window = windowFor(HISTORY, 0.9);
+
+    const outcome = await runWith(createContextPolicy({ ...SUMMARY_ONLY, window }), { llm, transcript: transcriptOf(HISTORY) });
+
+    const kinds = outcome.recorded.map((event) => (event.type === 'usage' ? event.purpose : event.type));
+    expect(kinds.slice(2, 5)).toStrictEqual(['compaction', 'compaction', 'step.begin']);
+    expect(outcome.recorded[2]).toMatchObject({ type: 'usage', purpose: 'compaction', modelId: 'small', usage });
+    expect(noticesOf(outcome, 'context.compacted')).toStrictEqual([
+      { layer: 'summary', tokensBefore: expect.any(Number) as number, tokensAfter: expect.any(Number) as number, window, usage },
+    ]);
+    expect(outcome.result.usage.inputTokens).toBeGreaterThan(900);
+  });
+
+  it('CP12 an input that does not fit well stays whole: it is never summarised away', async () => {
+    const input = `Look at this: ${'word '.repeat(900)}`;
+    const window = windowFor(HISTORY, 0.8);
+    const llm = sessionModel({ steps: ['ok'], summaries: [SUMMARY] });
+
+    await runWith(createContextPolicy({ ...SUMMARY_ONLY, window }), { llm, transcript: transcriptOf(HISTORY), input });
+
+    expect(llm.summaryRequests()).toHaveLength(1);
+    expect(textOf(llm.stepRequests()[0]?.messages.at(-1))).toBe(input);
+  });
+
+  it('CP6 stays valid for providers that alternate strictly, also after many summaries', async () => {
+    const window = windowFor(HISTORY, 0.9, [readTool()]);
+    const policy = createContextPolicy({ window });
+    const llm = sessionModel({ steps: [...Array.from({ length: 250 }, () => [toolCall('read')]), 'ok'], summaries: [repeat(SUMMARY)] });
+
+    const { transcript, result } = await runWith(policy, { llm, tools: [readTool()], transcript: transcriptOf(HISTORY) });
+
+    expect(result.stopReason).toBe('end_turn');
+    expect(llm.summaryRequests().length).toBeGreaterThan(3);
+    for (const { messages } of llm.stepRequests()) {
+      expect(brokenRules(messages)).toStrictEqual([]);
+      expect(summariesOf(messages).length).toBeLessThanOrEqual(1);
+    }
+    expect(transcript.findings()).toStrictEqual([]);
+  });
+});
+
+describe('the summary request', () => {
+  it('CP11 has what is kept free for a reply as its limit, and the model’s own settings', async () => {
+    const llm = sessionModel({ steps: ['ok'], summaries: [SUMMARY] });
+    const policy = createContextPolicy({ ...SUMMARY_ONLY, window: windowFor(HISTORY, 0.9), outputReserve: 777 });
+
+    await runWith(policy, { llm, transcript: transcriptOf(HISTORY) });
+
+    expect(llm.summaryRequests()[0]?.maxOutputTokens).toBe(777);
+  });
+
+  it.each([
+    ['what the host says', { outputReserve: 300 }, { maxOutputTokens: 500 }, 300],
+    ['else what the model declares', {}, { maxOutputTokens: 500 }, 500],
+    ['else a share of the window', {}, {}, (window: number) => Math.floor(window / 8)],
+    ['at most half of the window', {}, { maxOutputTokens: 1e9 }, (window: number) => Math.floor(window / 2)],
+    ['and one at least', { outputReserve: 1 }, {}, 1],
+  ])('TK2 is capped by %s', async (_name, options, capabilities, expected) => {
+    const window = windowFor(HISTORY, 0.9);
+    const llm = sessionModel({ steps: ['ok'], summaries: [SUMMARY] }, { capabilities: { contextWindow: window, ...capabilities } });
+
+    await runWith(createContextPolicy({ ...SUMMARY_ONLY, ...options }), { llm, transcript: transcriptOf(HISTORY) });
+
+    expect(llm.summaryRequests()[0]?.maxOutputTokens).toBe(typeof expected === 'number' ? expected : expected(window));
+  });
+
+  it('goes to the summariser, if there is one, and is paid on its name', async () => {
+    const llm = sessionModel({ steps: ['ok'] });
+    const summarizer = sessionModel({ steps: [], summaries: [SUMMARY] }, { modelId: 'cheap' });
+    const policy = createContextPolicy({ ...SUMMARY_ONLY, window: windowFor(HISTORY, 0.9), summarizer });
+
+    const outcome = await runWith(policy, { llm, transcript: transcriptOf(HISTORY) });
+
+    expect(summarizer.callCount).toBe(1);
+    expect(outcome.recorded.find(({ type }) => type === 'usage')).toMatchObject({ modelId: 'cheap', purpose: 'compaction' });
+  });
+});
+
+describe('the turn and a compaction', () => {
+  it('CP2 waits until the history is summarised', async () => {
+    const llm = sessionModel({ steps: ['ok'], summaries: [delayed(SUMMARY, 5_000)] });
+    const policy = createContextPolicy({ ...SUMMARY_ONLY, window: windowFor(HISTORY, 0.9) });
+    const turn = startScripted({ llm, hooks: policy.hooks, transcript: transcriptOf(HISTORY) });
+
+    await turn.runtime.advance(4_999);
+    expect(turn.recorded.map(({ type }) => type)).toStrictEqual(['turn.begin', 'message']);
+    const { result } = await turn.finish();
+
+    expect(result.stopReason).toBe('end_turn');
+  });
+
+  it('CP3 what is said while it is summarised comes after it, in the same request', async () => {
+    const llm = sessionModel({ steps: ['ok'], summaries: [delayed(SUMMARY, 5_000)] });
+    const policy = createContextPolicy({ ...SUMMARY_ONLY, window: windowFor(HISTORY, 0.9) });
+    const turn = startScripted({ llm, hooks: policy.hooks, transcript: transcriptOf(HISTORY) });
+
+    await turn.runtime.advance(1_000);
+    const delivered = turn.control.steer('And look at the docs.');
+    const { transcript } = await turn.finish();
+
+    await expect(delivered).resolves.toBe('delivered');
+    const sent = llm.stepRequests()[0]?.messages ?? [];
+    expect(sent.slice(-2).map(textOf)).toStrictEqual(['hi', 'And look at the docs.']);
+    expect(summariesOf(sent)).toHaveLength(1);
+    expect(transcript.findings()).toStrictEqual([]);
+  });
+
+  it('BR-127 no rate limit is taken for an overflow, whatever its words', async () => {
+    const llm = sessionModel({ steps: [new LLMError({ kind: 'rate_limit', status: 429, message: 'Too many tokens, please wait before trying again.' })] });
+    const transcript = transcriptOf(HISTORY);
+
+    const outcome = await runWith(createContextPolicy({ window: windowFor(HISTORY, 0.4) }), { llm, transcript });
+
+    expect(outcome.result).toMatchObject({ stopReason: 'fatal_error', error: { kind: 'rate_limit' } });
+    expect(layersOf(outcome)).toStrictEqual([]);
+    expect(llm.summaryRequests()).toStrictEqual([]);
+    expect(transcript.buildMessages()).toHaveLength(HISTORY.length + 1);
+  });
+});
+
+describe('the layers without a model', () => {
+  const tools = [readTool()];
+
+  it('D3 clear old results from half of the window on, and nothing is asked', async () => {
+    const history = longHistory({ exchanges: 60, characters: 1_000 });
+    const llm = sessionModel({ steps: ['ok'] });
+
+    const outcome = await runWith(createContextPolicy({ window: windowFor(history, 0.6, tools) }), { llm, tools, transcript: transcriptOf(history) });
+
+    expect(layersOf(outcome)).toStrictEqual(['clear']);
+    const results = (llm.stepRequests()[0]?.messages ?? []).filter(({ role }) => role === 'tool').map(textOf);
+    expect(results.slice(0, 40).every((text) => text.includes('was cleared'))).toBe(true);
+    expect(results.slice(-9).some((text) => text.includes('was cleared'))).toBe(false);
+  });
+
+  it('D3 MC3 leave a history below half of the window alone', async () => {
+    const history = longHistory({ exchanges: 60, characters: 1_000 });
+    const llm = sessionModel({ steps: ['ok'] });
+
+    const outcome = await runWith(createContextPolicy({ window: windowFor(history, 0.48, tools) }), { llm, tools, transcript: transcriptOf(history) });
+
+    expect(layersOf(outcome)).toStrictEqual([]);
+  });
+
+  it('D4 fold long old texts from 70 % of the window on', async () => {
+    const history = longHistory({ exchanges: 30, characters: 4_000 });
+    const run = async (share: number): Promise<readonly string[]> =>
+      layersOf(await runWith(createContextPolicy({ window: windowFor(history, share), clear: false }), { llm: sessionModel({ steps: ['ok'] }), transcript: transcriptOf(history) }));
+
+    expect(await run(0.65)).toStrictEqual([]);
+    expect(await run(0.75)).toStrictEqual(['fold']);
+  });
+
+  it('D9 act only if that frees a quarter of the window', async () => {
+    const history = longHistory({ exchanges: 40, characters: 1_000 });
+    const layers = async (minBatch?: number): Promise<readonly string[]> => {
+      const policy = createContextPolicy({ window: windowFor(history, 0.6, tools), ...(minBatch !== undefined && { minBatch }) });
+      return layersOf(await runWith(policy, { llm: sessionModel({ steps: ['ok'] }), tools, transcript: transcriptOf(history) }));
+    };
+
+    expect(await layers(0.1)).toStrictEqual(['clear']);
+    expect(await layers(0.5)).toStrictEqual([]);
+  });
+
+  it('MC1 MC2 keep a warm cache, and act on less once it is cold: in the history, not in the events', async () => {
+    const history = longHistory({ exchanges: 40, characters: 1_000 });
+    const policy = createContextPolicy({ window: windowFor(history, 0.6, tools), minBatch: 0.5, cacheIdleMs: 300_000 });
+    const transcript = transcriptOf(history);
+    const runtime = virtualRuntime();
+    const turn = async (): Promise<readonly string[]> => layersOf(await runWith(policy, { llm: sessionModel({ steps: ['ok'] }), tools, transcript, runtime }));
+
+    expect(await turn()).toStrictEqual([]);
+    await runtime.advance(299_000);
+    expect(await turn()).toStrictEqual([]);
+    const events = transcript.events.length;
+    const before = structuredClone(transcript.events);
+    await runtime.advance(301_000);
+    expect(await turn()).toStrictEqual(['clear']);
+    expect(await turn()).toStrictEqual([]);
+
+    expect(transcript.events.slice(0, events)).toStrictEqual(before);
+  });
+
+  it('D9 each request begins with the one before, between compactions', async () => {
+    const window = windowFor(HISTORY, 0.9, tools);
+    const llm = sessionModel({ steps: [...Array.from({ length: 60 }, () => [toolCall('read')]), 'ok'], summaries: [repeat(SUMMARY)] });
+
+    const outcome = await runWith(createContextPolicy({ window }), { llm, tools, transcript: transcriptOf(HISTORY) });
+
+    const requests = llm.stepRequests().map(({ messages }) => messages);
+    const broken = requests.slice(1).filter((messages, index) => (requests[index] ?? []).some((message, at) => message !== messages[at]));
+    // The first came before the first request.
+    expect(broken).toHaveLength(layersOf(outcome).length - 1);
+    expect(broken.length).toBeLessThan(6);
+  });
+
+  it('can be replaced, each of them, and left out', async () => {
+    const history = longHistory({ exchanges: 30, characters: 4_000 });
+    const seen: string[] = [];
+    const policy = createContextPolicy({
+      window: windowFor(history, 0.9),
+      clear: false,
+      fold: (messages, { estimator, keepNewest }) => {
+        seen.push(`fold ${keepNewest}`);
+        return foldOldTexts(messages, { estimator, keepNewest: 60 });
+      },
+      summarize: false,
+      trim: (messages, { estimator, targetTokens }) => {
+        seen.push('trim');
+        return trimHistory(messages, { estimator, targetTokens });
+      },
+    });
+
+    const outcome = await runWith(policy, { llm: sessionModel({ steps: ['ok'] }), transcript: transcriptOf(history) });
+
+    expect(layersOf(outcome)).toStrictEqual(['trim']);
+    expect(seen[0]).toBe('fold 20');
+    expect(seen.at(-1)).toBe('trim');
+  });
+});
+
+describe('one policy', () => {
+  it('serves several sessions at once, each with its own figures', async () => {
+    const window = windowFor(HISTORY, 0.9);
+    const policy = createContextPolicy({ ...SUMMARY_ONLY, window });
+    const short: readonly Message[] = longHistory({ exchanges: 2 });
+    const [full, small] = await Promise.all([
+      runWith(policy, { llm: sessionModel({ steps: ['ok'], summaries: [delayed(SUMMARY, 100)] }), transcript: transcriptOf(HISTORY) }),
+      runWith(policy, { llm: sessionModel({ steps: ['ok'] }), transcript: transcriptOf(short) }),
+    ]);
+
+    expect(layersOf(full)).toStrictEqual(['summary']);
+    expect(layersOf(small)).toStrictEqual([]);
+  });
+
+  it('goes on after a restart: another policy, with the events alone', async () => {
+    const window = windowFor(HISTORY, 0.9, [readTool()]);
+    const steps = Array.from({ length: 20 }, () => [toolCall('read')]);
+    const first = await runWith(createContextPolicy({ window }), { llm: sessionModel({ steps: [...steps, 'ok'], summaries: [repeat(SUMMARY)] }), tools: [readTool()], transcript: transcriptOf(HISTORY) });
+    const transcript = createTranscript(JSON.parse(JSON.stringify(first.transcript.events)) as typeof first.transcript.events);
+    const llm = sessionModel({ steps: [...steps, 'ok'], summaries: [repeat(SUMMARY)] });
+
+    const second = await runWith(createContextPolicy({ window }), { llm, tools: [readTool()], transcript });
+
+    expect(second.result.stopReason).toBe('end_turn');
+    expect(summariesOf(transcript.buildMessages())).toHaveLength(1);
+    expect(textOf(transcript.buildMessages()[0])).toBe(TASK);
+    expect(transcript.findings()).toStrictEqual([]);
+  });
+
+  it('says once that nothing changed, and stops, if the history is not built from the record', async () => {
+    const window = windowFor(HISTORY, 0.9);
+    const llm = sessionModel({ steps: [[toolCall('read')], [toolCall('read')], 'ok'], summaries: [repeat(SUMMARY)] });
+
+    const outcome = await runWith(createContextPolicy({ ...SUMMARY_ONLY, window }), { llm, tools: [readTool()], history: HISTORY });
+
+    expect(outcome.result.stopReason).toBe('end_turn');
+    expect(noticesOf(outcome, 'context.ineffective')).toStrictEqual([{ layer: 'summary' }]);
+    expect(llm.summaryRequests()).toHaveLength(1);
+  });
+});
+
+describe('bad input', () => {
+  it.each<readonly [string, object, RegExp]>([
+    ['a reserve over the window', { window: 1_000, outputReserve: 1_000 }, /outputReserve.*1000.*window.*1000/],
+    ['a share over 1', { summarizeAt: 1.5 }, /summarizeAt.*1\.5/],
+    ['a negative budget', { userMessageTokens: -1 }, /userMessageTokens.*-1/],
+    ['layers out of order', { clearAt: 0.8, foldAt: 0.6 }, /clearAt.*0\.8.*foldAt.*0\.6/],
+    ['a layer that is no function', { fold: true }, /fold/],
+    ['a summariser that is no model', { summarizer: {} }, /summarizer/],
+    ['an option that does not exist', { windowSize: 5 }, /windowSize/],
+    ['options of a layer that make no sense', { truncate: { maxCharacters: -1 } }, /maxCharacters/],
+  ])('refuses %s, with the figures', (_name, options, message) => {
+    expect(() => createContextPolicy(options)).toThrow(TypeError);
+    expect(() => createContextPolicy(options)).toThrow(message);
+  });
+
+  it('has its members named as they are used', () => {
+    const policy = createContextPolicy();
+
+    expect(policy.hooks.map(({ name }) => name)).toStrictEqual(['preflight', 'truncateToolResult', 'context']);
+    expect(policy.recoveries.map(({ name }) => name)).toStrictEqual(['context.overflow', 'reduceMedia.older', 'reduceMedia.all']);
+    expect(createContextPolicy({ preflight: false, truncate: false, media: false }).hooks.map(({ name }) => name)).toStrictEqual(['context']);
+  });
+});
