@@ -8,8 +8,8 @@
  *   that went last is the only one whose output was not reserved.
  * - BL2 One that does not even fit beside what was spent is refused; one that only has to see what becomes of the others
  *   waits. First come, first served.
- * - BL3 Nobody waits for a request that was aborted: a model that does not listen would hold up everybody. It counts
- *   with its prompt until it settles.
+ * - BL3 Nobody waits for a request that was aborted: a model that does not listen would hold up everybody. Until it
+ *   settles it counts with its prompt and what it has streamed.
  */
 import { LLMError } from '../core/errors.ts';
 import { addUsage, NO_USAGE, toUsage, totalTokens, type Usage } from '../core/usage.ts';
@@ -30,6 +30,8 @@ export interface Reservation {
   readonly input: Amount;
   /** What it costs at most: the prompt, and the longest reply. */
   readonly most: Amount;
+  /** What it has come to so far: the prompt, and what was streamed. */
+  readonly soFar: () => Amount;
   /** Ends it. */
   readonly signal: AbortSignal;
   /** Told if it has to wait for others, and for how many. */
@@ -137,9 +139,9 @@ export class BudgetLedger {
   /** What was spent, and what requests under way cost: those that were aborted, or all of them. */
   #committed(all: boolean): Amount {
     let { tokens, cost = 0 } = this.spending;
-    for (const { input, most, signal } of this.#underWay.keys()) {
+    for (const { soFar, most, signal } of this.#underWay.keys()) {
       if (!all && !signal.aborted) continue;
-      const part = signal.aborted ? input : most;
+      const part = signal.aborted ? soFar() : most;
       tokens += part.tokens;
       cost += part.cost;
     }

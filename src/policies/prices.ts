@@ -73,6 +73,11 @@ export function highestInputCost(tokens: number, { input, cacheRead = input, cac
   return (tokens * Math.max(input, cacheRead, cacheWrite)) / PER;
 }
 
+/** What tokens of a reply cost. */
+export function outputCost(tokens: number, { output }: ModelPrice): number {
+  return (tokens * output) / PER;
+}
+
 /** @throws TypeError if they cannot be asked for a price, such as a bare table. */
 export function assertPrices(prices: unknown, { taker, example }: { readonly taker: string; readonly example: string }): void {
   if (prices === undefined) return;

@@ -10,13 +10,13 @@
 import { assertLLM } from '../core/assert.ts';
 import { changeLLMError, isLLMError, LLMError, toLLMError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
-import { decorateLLM, type FailedAttempt, type LLM, type LLMDelta, type LLMRequest, type LLMResponse, type ReplyPart } from '../core/llm.ts';
+import { decorateLLM, type FailedAttempt, type LLM, type LLMRequest, type LLMResponse, type ReplyPart } from '../core/llm.ts';
 import { NO_USAGE, totalTokens, type Usage } from '../core/usage.ts';
 import { budgetParts, DEFAULT_OUTPUT_RESERVE, type Budget, type BudgetParts } from './budget.ts';
-import type { Reservation } from './budget-ledger.ts';
+import type { Amount, Reservation } from './budget-ledger.ts';
 import { heldBack } from './attempt-gate.ts';
 import { countedBy, isCountedBy, isReplyOf, toldUsage } from './counting.ts';
-import { costOf, highestInputCost, type Prices } from './prices.ts';
+import { highestInputCost, outputCost, type Prices } from './prices.ts';
 
 const ARGUMENT = { taker: 'withBudget', example: "withBudget(openAIChat({ model: 'gpt-5-mini' }), createBudget({ maxTokens: 500_000 }))" };
 
@@ -109,12 +109,11 @@ class PaidRequest {
     const { onDelta } = this.#request;
     const watched: LLMRequest = {
       ...this.#request,
-      ...(onDelta !== undefined && {
-        onDelta: (delta: LLMDelta): void => {
-          this.#streamed += delta.type === 'tool_call' ? delta.inputText : delta.text;
-          onDelta(delta);
-        },
-      }),
+      // Also where nobody listens, as for summaries: what was streamed is what an attempt that is cut off has cost.
+      onDelta: (delta) => {
+        this.#streamed += delta.type === 'tool_call' ? delta.inputText : delta.text;
+        onDelta?.(delta);
+      },
       onAttemptFailed: (failed) => {
         const again = this.#again(failed);
         // Whoever does not wait for it leaves no unhandled rejection.
@@ -158,20 +157,22 @@ class PaidRequest {
     const price = prices?.get(modelId);
     if (price === undefined && maxCost !== Infinity && unpriced !== 'free') throw noPrice(modelId, maxCost);
 
-    const input = estimator.estimateRequest(this.#request, this.#llm);
+    const tokens = Math.ceil(estimator.estimateRequest(this.#request, this.#llm));
     // A comparison with no number would let everything through.
-    if (Number.isNaN(input)) throw new TypeError('The estimator of the budget gave NaN for a request.');
+    if (Number.isNaN(tokens)) throw new TypeError('The estimator of the budget gave NaN for a request.');
+    const withOutput = (outputTokens: number): Amount => ({
+      tokens: tokens + outputTokens,
+      cost: price === undefined ? 0 : highestInputCost(tokens, price) + outputCost(outputTokens, price),
+    });
     const longest = Math.min(this.#request.maxOutputTokens ?? Infinity, capabilities?.maxOutputTokens ?? Infinity);
-    const output = outputReserve ?? (longest === Infinity ? DEFAULT_OUTPUT_RESERVE : longest);
-    const inputCost = price === undefined ? 0 : highestInputCost(input, price);
-    const outputCost = price === undefined ? 0 : (costOf({ ...NO_USAGE, outputTokens: output }, modelId, { get: () => price }) ?? 0);
     return {
       modelId,
-      input: { tokens: input, cost: inputCost },
-      most: { tokens: input + output, cost: inputCost + outputCost },
+      input: withOutput(0),
+      most: withOutput(outputReserve ?? (longest === Infinity ? DEFAULT_OUTPUT_RESERVE : longest)),
+      soFar: () => withOutput(this.#estimatedUsage().outputTokens),
       signal: this.#request.signal,
       onWait: (underWay) => {
-        this.#notify('budget.waiting', { modelId, estimatedTokens: input, underWay });
+        this.#notify('budget.waiting', { modelId, estimatedTokens: tokens, underWay });
       },
     };
   }

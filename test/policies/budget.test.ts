@@ -91,7 +91,6 @@ describe('withBudget', () => {
     const [sent] = llm.requests;
     expect(sent?.messages[0]).toBe(request.messages[0]);
     expect(sent).toMatchObject({ maxOutputTokens: 7, signal: request.signal });
-    expect(sent?.onDelta).toBeUndefined();
   });
 
   it('C4 counts each attempt of a retry inside of which it stands, and refuses the one that does not fit', async () => {
@@ -222,6 +221,14 @@ describe('withBudget', () => {
       await expect(response).rejects.toThrow();
 
       expect(budget.spent).toMatchObject({ tokens, estimatedTokens: tokens });
+    });
+
+    it('C4 counts what was streamed also where nobody listens, as for a summary', async () => {
+      const { paid, budget } = scene([cutStream('Hello', { deltaCount: 1 })], {});
+
+      await expect(paid.chat(llmRequest())).rejects.toMatchObject({ kind: 'network' });
+
+      expect(budget.spent).toMatchObject({ tokens: 105, estimatedTokens: 105 });
     });
 
     it('C4 counts what a failure told, and not the estimate too', async () => {
