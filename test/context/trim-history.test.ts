@@ -127,6 +127,43 @@ describe('trimHistory', () => {
     expect(recorded(history, result)).toStrictEqual({ messages: result.messages, findings: [] });
   });
 
+  it('D6 leaves long texts as they are, if they fit', () => {
+    const history = [task, ...exchange('a', words(4_000)), ...exchange('b', words(4_000))];
+
+    expect(trimHistory(history, { targetTokens: 1e6 })).toMatchObject({ edits: [], messages: history });
+  });
+
+  it('D6 cuts the newest exchange further where a long question leaves no room for it', () => {
+    const history = [task, userMessage(words(1_000), { id: 'question' }), ...exchange('new', words(450))];
+    const { tokensBefore } = trimHistory(history, { targetTokens: 1e6 });
+
+    const { messages, tokensAfter } = trimHistory(history, { targetTokens: tokensBefore * 0.8 });
+
+    expect(tokensAfter).toBeLessThanOrEqual(tokensBefore * 0.8);
+    expect(messages.slice(0, 3)).toStrictEqual(history.slice(0, 3));
+    expect(textOf(messages[3])).toMatch(/^word0 [^]* left out …\]\n[^]*word449$/);
+  });
+
+  it('D6 cuts a first task further that is not large, where nothing else is left to give', () => {
+    const history = [userMessage(words(200), { id: 'task' }), userMessage(words(1_000), { id: 'question' })];
+    const { tokensBefore } = trimHistory(history, { targetTokens: 1e6 });
+
+    const { messages, tokensAfter } = trimHistory(history, { targetTokens: tokensBefore * 0.9 });
+
+    expect(tokensAfter).toBeLessThanOrEqual(tokensBefore * 0.9);
+    expect(textOf(messages[0])).toMatch(/^word0 [^]* left out …\]\n[^]*word199$/);
+    expect(messages[1]).toBe(history[1]);
+  });
+
+  it('D6 does not leave out what gives less than saying so takes', () => {
+    const history = [task, assistantMessage('Ok.', { id: 'answer' }), question, ...exchange('new', words(4_000))];
+
+    const { messages, edits } = trimHistory(history, { targetTokens: 10 });
+
+    expect(edits.map(({ from }) => from)).toStrictEqual(['result_new']);
+    expect(ids(messages)).toStrictEqual(ids(history));
+  });
+
   it('D6 takes what follows in one edit', () => {
     const { edits } = trimHistory([...long.slice(0, 21), assistantMessage('Done.', { id: 'answer' }), question], { targetTokens: 1 });
 

@@ -76,6 +76,13 @@ describe('a long text', () => {
     expect(text).toBe(`${'a'.repeat(300)}\n[… 42401 characters (13 lines) left out; the whole text: /results/7.txt …]\n${'b'.repeat(300)}`);
   });
 
+  it('BR-146 does without the place of the whole text, if that alone is over the limit', () => {
+    const before = `${'a'.repeat(1_500)}\n[… 40000 characters left out; the whole text: /${'d'.repeat(400)} …]\n${'b'.repeat(1_500)}`;
+
+    expect(fold(before, { maxCharacters: 300 }).length).toBeLessThanOrEqual(300);
+    expect(fold(before, { maxCharacters: 300 })).toMatch(/^a+\n\[… \d+ characters \(1 line\) left out …\]\nb+$/);
+  });
+
   it('BR-146 is within its limit, has one marker that tells the truth, and stays as it is the next time', () => {
     const unit = fc.constantFrom('a', '\n', '\r\n', '😀', '字', '\ud83d', 'x'.repeat(90), '\n\n', '[… 7 characters left out …]');
     const texts = fc.array(unit, { maxLength: 60 }).map((units) => units.join('').repeat(7));
