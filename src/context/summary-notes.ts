@@ -2,7 +2,7 @@
  * Summary notes: from a conversation in words to notes of it, in as many requests as it takes.
  *
  * - At most ten requests, and at most three answers that are no good: then it has failed.
- * - What was too large is made smaller by half, what was too long is asked for shorter: never one message at a time.
+ * - What was too large is asked for in two pieces, what was too long in half as many words: never one message at a time.
  */
 import { messageOf, TurnloopError } from '../core/errors.ts';
 import { contextWindow } from './context-window.ts';
@@ -35,6 +35,8 @@ const LEAST_WORDS = 50;
 const WORDS_PER_TOKEN = 0.6;
 /** Share of what the summariser's window has for input: the rest is for the notes so far, and for errors of the estimate. */
 const INPUT_SHARE = 0.75;
+/** A good half: whole messages seldom come to exactly one. */
+const PIECE_SHARE = 0.55;
 /** Requests are never made smaller than this: what does not fit then never will. */
 const LEAST_TOKENS = 200;
 
@@ -107,7 +109,7 @@ function shrink(trial: Trial, problem: SummaryProblem | 'too_long', tokens: numb
     case 'too_large':
     case 'empty':
     case 'called_tools':
-      trial.pieceTokens = Math.max(LEAST_TOKENS, tokens / 2);
+      trial.pieceTokens = Math.max(LEAST_TOKENS, tokens * PIECE_SHARE);
       return true;
   }
 }

@@ -91,7 +91,8 @@ export function sessionModel(
     if (isRepeated(next)) return next.reply;
     list.shift();
     return next;
-  }, options);
+    // A model that tells no counts: the figures are the estimates then, and stay what they are.
+  }, { usage: {}, ...options });
   return Object.assign(llm, {
     stepRequests: () => llm.requests.filter((request) => !isSummaryRequest(request)),
     summaryRequests: () => llm.requests.filter(isSummaryRequest),
