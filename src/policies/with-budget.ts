@@ -158,8 +158,6 @@ class PaidRequest {
     if (price === undefined && maxCost !== Infinity && unpriced !== 'free') throw noPrice(modelId, maxCost);
 
     const tokens = Math.ceil(estimator.estimateRequest(this.#request, this.#llm));
-    // A comparison with no number would let everything through.
-    if (Number.isNaN(tokens)) throw new TypeError('The estimator of the budget gave NaN for a request.');
     const withOutput = (outputTokens: number): Amount => ({
       tokens: tokens + outputTokens,
       cost: price === undefined ? 0 : highestInputCost(tokens, price) + outputCost(outputTokens, price),
@@ -208,7 +206,7 @@ class PaidRequest {
   }
 
   #estimatedUsage(): Usage {
-    const outputTokens = this.#streamed === '' ? 0 : this.#parts.estimator.estimateText(this.#streamed);
+    const outputTokens = this.#streamed === '' ? 0 : Math.ceil(this.#parts.estimator.estimateText(this.#streamed));
     return { ...NO_USAGE, inputTokens: this.#reservation.input.tokens, outputTokens };
   }
 

@@ -24,7 +24,7 @@ import {
   userMessage,
 } from 'turnloop';
 import { createTokenEstimator } from '../../src/context/token-estimator.ts';
-import { type Budget, createBudget, maxBudget, maxSteps, withBudget, withFallback, withRetry } from 'turnloop/policies';
+import { type Budget, createBudget, createPrices, maxBudget, maxSteps, withBudget, withFallback, withRetry } from 'turnloop/policies';
 import { seededRandom, toolCall, virtualRuntime, type VirtualRuntime } from 'turnloop/testing';
 
 const RUNS = Number(process.env['FC_RUNS'] ?? 200);
@@ -34,6 +34,8 @@ const OFF_BY = 0.25;
 interface World {
   readonly seed: number;
   readonly maxTokens: number;
+  /** Whether the budget is one of money. Each token then costs 1. */
+  readonly money: boolean;
   readonly cap: number;
   readonly turns: number;
   readonly order: keyof typeof ORDERS;
@@ -53,6 +55,7 @@ const ORDERS = {
 const worlds: fc.Arbitrary<World> = fc.record({
   seed: fc.integer(),
   maxTokens: fc.integer({ min: 0, max: 6000 }),
+  money: fc.boolean(),
   cap: fc.integer({ min: 1, max: 400 }),
   turns: fc.integer({ min: 1, max: 4 }),
   order: fc.constantFrom(...(Object.keys(ORDERS) as (keyof typeof ORDERS)[])),
@@ -85,6 +88,8 @@ interface Stage {
   readonly sent: Sent[];
 }
 
+const price = { input: 1e6, output: 1e6 };
+const prices = createPrices({ a: price, b: price });
 const plain = createTokenEstimator();
 
 function createModel({ world, random, runtime, budget, sent }: Stage, modelId: string): LLM {
@@ -153,7 +158,7 @@ function createModel({ world, random, runtime, budget, sent }: Stage, modelId: s
 async function play(world: World) {
   const runtime = virtualRuntime();
   const random = seededRandom(world.seed);
-  const budget = createBudget({ maxTokens: world.maxTokens });
+  const budget = createBudget(world.money ? { maxCost: world.maxTokens, prices } : { maxTokens: world.maxTokens });
   const stage: Stage = { world, random, runtime, budget, sent: [] };
   const pay = (llm: LLM): LLM => withBudget(llm, budget);
   const llm = ORDERS[world.order](createModel(stage, 'a'), createModel(stage, 'b'), pay);
@@ -193,11 +198,20 @@ async function play(world: World) {
           beforeStep: async (context) => {
             if (random() < 0.8) return;
             const { llm: model, step, turnId, notify } = context;
-            const scope = { turnId, step, stepId: 'summary', runtime, notify };
-            const request = { systemPrompt: 'Sum up.', messages: await context.messages(), tools: [], signal: context.signal, scope };
-            const told = (usage: Usage | undefined) => usage !== undefined && context.record({ type: 'usage', purpose: 'compaction', modelId: model.modelId, usage });
-            const reply = await model.chat({ ...request, onAttemptFailed: async ({ error }) => void (await told(error.usage)) }).catch((error: unknown) => error as LLMError);
-            await told(reply.usage);
+            const record = async (usage: Usage | undefined): Promise<void> => {
+              if (usage !== undefined) await context.record({ type: 'usage', purpose: 'compaction', modelId: model.modelId, usage });
+            };
+            const reply = await model
+              .chat({
+                systemPrompt: 'Sum up.',
+                messages: await context.messages(),
+                tools: [],
+                signal: context.signal,
+                onAttemptFailed: ({ error }) => record(error.usage),
+                scope: { turnId, step, stepId: 'summary', runtime, notify },
+              })
+              .catch((error: unknown) => error as LLMError);
+            await record(reply.usage);
           },
         },
       ],

@@ -349,6 +349,17 @@ describe('withBudget', () => {
       expect(budget.spent.tokens).toBe(110);
     });
 
+    it('C4 refuses a request that does not fit beside what such a model has streamed', async () => {
+      const { ask, llm, runtime } = scene([stubborn(stalled('x'.repeat(60), 1)), 'never'], { maxTokens: 250, outputReserve: 100 });
+      const first = ask();
+      await runtime.flush();
+      const second = ask();
+      first.controller.abort();
+
+      await expect(second.response).rejects.toMatchObject({ code: 'max_budget' });
+      expect(llm.callCount).toBe(1);
+    });
+
     it('C4 leaves nothing on a signal that many requests share', async () => {
       const { paid, runtime } = scene([reply('one'), delayed(reply('two'), 1000)], {});
       const { signal } = new AbortController();
@@ -447,6 +458,23 @@ describe('withBudget', () => {
 
     await expect(paid.chat(llmRequest())).rejects.toThrow('NaN');
     expect(llm.callCount).toBe(0);
+  });
+
+  it('C4 sets nothing aside for good for whoever does not wait for onAttemptFailed', async () => {
+    const runtime = virtualRuntime();
+    const hasty: LLM = decorateLLM(scriptedLLM([]), async ({ onAttemptFailed }): Promise<LLMResponse> => {
+      void onAttemptFailed?.({ error: failure('server', { usage: toUsage({ inputTokens: 100 }) }) });
+      return { content: [{ type: 'text', text: 'ok' }], stopReason: 'end_turn', usage: toUsage({ inputTokens: 100 }) };
+    });
+    const paid = withBudget(hasty, createBudget({ maxTokens: 450, outputReserve: 250, estimator: flat }));
+    await startRequest(paid, runtime, { onAttemptFailed: () => runtime.flush() }).response;
+    await runtime.flush();
+    await runtime.flush();
+
+    const second = startRequest(paid, runtime);
+    await runtime.flush();
+
+    expect(second.outcome).toBe('ok');
   });
 
   it('C4 leaves no unhandled rejection behind for whoever does not wait for onAttemptFailed', async () => {

@@ -100,6 +100,13 @@ describe('finalAnswer', () => {
     expect(llm.callCount).toBe(1);
   });
 
+  it('C9 leaves a turn alone that ended by itself with a reason that conditions give as well', async () => {
+    const { result, llm } = await runScripted({ replies: [answer], hooks: [finalAnswer({ on: ['end_turn'] })] });
+
+    expect(result).toMatchObject({ stopReason: 'end_turn', steps: 1 });
+    expect(llm.callCount).toBe(1);
+  });
+
   it('C9 serves many turns at once', async () => {
     const hooks = [finalAnswer()];
     const turn = () =>
