@@ -19,11 +19,11 @@ const OPTIONS: Readonly<Record<keyof FallbackOptions, true>> = { on: true, mode:
 /** Options of {@link withFallback}. */
 export interface FallbackOptions {
   /**
-   * Which failures move on to the next model: a list of kinds, or a function for which `undefined` means the default. A
-   * refusal by a circuit breaker moves on with any list. A throw of the function ends the request with it.
+   * Which failures move on to the next model: a list of kinds, or a function for which `undefined` means the default. What
+   * a circuit breaker ends moves on with any list. A throw of the function ends the request with it.
    *
    * @defaultValue the passing kinds: `rate_limit`, `overloaded`, `server`, `network`, `timeout`, `malformed_response`;
-   * and refusals by a circuit breaker, but not by a budget
+   * and what a circuit breaker refuses, but not what a budget does
    */
   readonly on?: readonly LLMErrorKind[] | ((error: LLMError) => boolean | undefined) | undefined;
   /**
@@ -177,7 +177,7 @@ function moveRule(on: FallbackOptions['on'] = PASSING_KINDS): (error: LLMError) 
 }
 
 function isOneOf(kinds: readonly LLMErrorKind[], error: LLMError): boolean {
-  return kinds.includes(error.kind) || (error.kind === 'refused' && error.stopReason === 'circuit_breaker');
+  return error.stopReason === 'circuit_breaker' || kinds.includes(error.kind);
 }
 
 function assertLLMs(llms: readonly LLM[]): readonly [LLM, ...LLM[]] {

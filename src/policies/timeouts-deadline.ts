@@ -14,7 +14,7 @@ export type DeadlineLimits = Readonly<Record<DeadlinePhase, number>>;
 interface DeadlineOptions {
   readonly runtime: Runtime;
   readonly limits: DeadlineLimits;
-  /** Called once, when a limit is reached; after that the deadline is over. */
+  /** Called when a limit is reached. */
   readonly onTimeout: (phase: DeadlinePhase) => void;
 }
 
@@ -41,6 +41,7 @@ export function startDeadline({ runtime, limits, onTimeout }: DeadlineOptions): 
   const endsAt = (): number => Math.min(since + limits[phase], startedAt + limits.total);
   const startTimer = (): void => {
     cancelTimer();
+    if (isOver) return;
     cancelTimer = runtime.setTimer(Math.max(0, endsAt() - runtime.now()), onTimer);
   };
   function onTimer(): void {
@@ -48,7 +49,6 @@ export function startDeadline({ runtime, limits, onTimeout }: DeadlineOptions): 
       startTimer();
       return;
     }
-    isOver = true;
     onTimeout(startedAt + limits.total <= since + limits[phase] ? 'total' : phase);
   }
   startTimer();
@@ -56,19 +56,19 @@ export function startDeadline({ runtime, limits, onTimeout }: DeadlineOptions): 
   return {
     touch() {
       since = runtime.now();
-      if (phase === 'between_tokens' || isOver) return;
+      if (phase === 'between_tokens') return;
       // The only delta that needs a timer: the limit between fragments may end before the one that runs.
       phase = 'between_tokens';
       startTimer();
     },
     pause() {
       since = Infinity;
-      if (!isOver) startTimer();
+      startTimer();
     },
     restart(delayMs) {
       phase = 'first_token';
       since = runtime.now() + delayMs;
-      if (!isOver) startTimer();
+      startTimer();
     },
     end() {
       isOver = true;

@@ -98,7 +98,6 @@ function chatWithin(limits: DeadlineLimits, llm: LLM, request: LLMRequest): Prom
     const onAbort = (): void => {
       deadline.end();
       controller.abort(signal.reason);
-      if (timedOut !== undefined) failTimedOut(timedOut);
     };
     const onTimeout = (phase: DeadlinePhase): void => {
       timedOut = phase;

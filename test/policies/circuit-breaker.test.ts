@@ -3,7 +3,7 @@
  * virtual. What a turn makes of it is in `circuit-breaker-in-a-turn.test.ts`.
  */
 import { describe, expect, it } from 'vitest';
-import { decorateLLM, type LLM, type LLMErrorKind, type Notice } from 'turnloop';
+import { decorateLLM, type LLM, type LLMError, type LLMErrorKind, type Notice } from 'turnloop';
 import { type CircuitBreaker, type CircuitBreakerOptions, createCircuitBreaker, withCircuitBreaker, withRetry } from 'turnloop/policies';
 import { cutStream, delayed, hanging, repeat, type Script, type ScriptedReply, scriptedLLM, virtualRuntime } from 'turnloop/testing';
 import { type Asking, failure, startRequest } from './decorated.ts';
@@ -24,6 +24,16 @@ function scene(replies: Script, options?: CircuitBreakerOptions) {
     return asking;
   };
   return { runtime, llm, breaker, decorated, start, ask };
+}
+
+/** A request that fails once its signal aborts. */
+function failWhenAborted(signal: AbortSignal, error: LLMError): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    const fail = (): void => {
+      reject(error);
+    };
+    signal.addEventListener('abort', fail, { once: true });
+  });
 }
 
 /** The model, which does not hear of aborts. */
@@ -121,17 +131,29 @@ describe('withCircuitBreaker, closed', () => {
     expect(breaker.failures).toBe(1);
   });
 
-  it('C2 does not count a request that was aborted', async () => {
-    const { runtime, start, breaker } = scene([hanging()], { failures: 1 });
-    const asking = start();
+  it.each<LLMErrorKind>(['aborted', 'network'])('C2 does not count a request that was aborted, though it fails as %s', async (kind) => {
+    const runtime = virtualRuntime();
+    const breaker = createCircuitBreaker({ failures: 1 });
+    const inner = decorateLLM(scriptedLLM([]), ({ signal }) => failWhenAborted(signal, failure(kind)));
+    const asking = startRequest(withCircuitBreaker(inner, breaker), runtime);
 
-    await runtime.flush();
     asking.controller.abort();
     await runtime.flush();
 
-    expect(asking.outcome).toMatchObject({ name: 'AbortError' });
-    expect(breaker.failures).toBe(0);
-    expect(asking.controller.listenerCount).toBe(0);
+    expect(asking.outcome).toMatchObject({ kind });
+    expect([asking.failed, breaker.failures]).toStrictEqual([[], 0]);
+  });
+
+  it('C2 RT3 sends nothing for a request that is aborted already', async () => {
+    const { runtime, start, llm } = scene([]);
+    const controller = new AbortController();
+    controller.abort(new Error('Enough.'));
+
+    const asking = start({ signal: controller.signal });
+    await runtime.flush();
+
+    expect(asking.outcome).toBe(controller.signal.reason);
+    expect(llm.callCount).toBe(0);
   });
 
   it('C2 is shared by all models that it stands around', async () => {
@@ -211,6 +233,7 @@ describe('withCircuitBreaker, open in mode wait', () => {
 
     expect(opener.outcome).toBe('back');
     expect([...others, late].map(({ outcome }) => outcome)).toStrictEqual(['ok', 'ok', 'ok']);
+    expect([opener, ...others, late].map(({ controller }) => controller.listenerCount)).toStrictEqual([0, 0, 0, 0]);
     expect(runtime.pendingTimers).toBe(0);
   });
 
@@ -547,7 +570,7 @@ describe('withCircuitBreaker, aborted', () => {
   });
 
   it('C2 passes the probe on over those who are aborted by the same signal', async () => {
-    const { runtime, start, opener } = await opened([hanging(), 'back']);
+    const { runtime, start, opener, llm } = await opened([hanging(), 'back']);
     opener.controller.abort();
     const shared = new AbortController();
     const [prober, sibling] = [start({ signal: shared.signal }), start({ signal: shared.signal })];
@@ -559,22 +582,26 @@ describe('withCircuitBreaker, aborted', () => {
 
     expect(sibling.outcome).toBe(shared.signal.reason);
     expect(prober.outcome).toBe(shared.signal.reason);
-    expect(other.outcome).toBe('back');
+    expect([other.outcome, llm.callCount]).toStrictEqual(['back', 3]);
   });
 
-  it('C2 sends no probe when it is aborted by who hears of it, and the next in line probes', async () => {
+  it.each([
+    ['waits', 0],
+    ['comes then', OPEN_MS],
+  ])('C2 sends no probe for a request that %s and is aborted by who hears of it', async (_what, comesAt) => {
     const { runtime, start, opener, llm } = await opened(['back']);
     opener.controller.abort();
+    await runtime.advance(comesAt);
     const controller = new AbortController();
     const notify = (notice: Notice): void => {
       if (notice.name === 'circuitBreaker.probing') controller.abort(new Error('Enough.'));
     };
-    const waiting = start({ signal: controller.signal, scope: { turnId: 'turn_1', step: 1, stepId: 'step_1', runtime, notify } });
+    const aborted = start({ signal: controller.signal, scope: { turnId: 'turn_1', step: 1, stepId: 'step_1', runtime, notify } });
     const next = start();
 
     await runtime.advance(OPEN_MS);
 
-    expect(waiting.outcome).toBe(controller.signal.reason);
+    expect(aborted.outcome).toBe(controller.signal.reason);
     expect([next.outcome, llm.callCount]).toStrictEqual(['back', 2]);
   });
 

@@ -272,6 +272,42 @@ describe('withTimeouts, around other decorators', () => {
     expect(asking.failed).toHaveLength(1);
   });
 
+  it('B8 times the next attempt also when telling of the failure took longer than any limit', async () => {
+    let tell = (): void => undefined;
+    const told = new Promise<void>((resolve) => {
+      tell = resolve;
+    });
+    const runtime = virtualRuntime();
+    const llm = withTimeouts(withRetry(scriptedLLM([failure('server'), hanging()]), { baseDelayMs: 0, maxAttempts: 2 }));
+    const asking = startRequest(llm, runtime, { onAttemptFailed: () => told });
+
+    await runtime.advance(2 * FIRST);
+    expect(asking.outcome).toBe(undefined);
+    tell();
+    await runtime.advance(FIRST - 1);
+    expect(asking.outcome).toBe(undefined);
+    await runtime.advance(1);
+
+    expect(asking.outcome).toMatchObject({ code: 'first_token_timeout' });
+  });
+
+  it('B8 starts no timer when the failure is told after the time was up', async () => {
+    let tell = (): void => undefined;
+    const told = new Promise<void>((resolve) => {
+      tell = resolve;
+    });
+    const runtime = virtualRuntime();
+    const llm = withTimeouts(withRetry(scriptedLLM([failure('server'), 'never'])), { totalMs: 5_000 });
+    const asking = startRequest(llm, runtime, { onAttemptFailed: () => told });
+
+    await runtime.advance(5_000);
+    expect(asking.outcome).toMatchObject({ code: 'total_timeout' });
+    tell();
+    await runtime.flush();
+
+    expect(runtime.pendingTimers).toBe(0);
+  });
+
   it('B8 ends a retry inside by the total, during a wait between attempts', async () => {
     const { result, runtime, llm } = await runScripted({
       replies: [failure('server'), 'never'],
