@@ -20,6 +20,17 @@ export { reduceMedia, type ReduceMediaOptions } from './reduce-media.ts';
 export { summarizeHistory, type SummarizeHistoryOptions } from './summarize-history.ts';
 export type { FileCall, FilesOfCall } from './summary-files.ts';
 export type { TouchedFiles } from './summary-message.ts';
+export type { CalibrationState } from './token-calibration.ts';
+export {
+  createTokenEstimator,
+  type EstimatedModel,
+  type EstimatedRequest,
+  type OverflowFigures,
+  type TokenEstimator,
+  type TokenEstimatorOptions,
+} from './token-estimator.ts';
+export type { EstimatorSnapshot, EstimatorSnapshotModel } from './token-snapshot.ts';
+export type { WindowState } from './token-window.ts';
 export { trimHistory, type TrimHistoryOptions } from './trim-history.ts';
 export {
   type StoredResultCall,
