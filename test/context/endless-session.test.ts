@@ -3,7 +3,8 @@
  * prints the figures over 20 seeds; here a few of them are held to what they must be. `TURNLOOP_RUNS=20` runs them all.
  */
 import { beforeAll, describe, expect, it } from 'vitest';
-import { figuresOf, outputLine, playSession, POLICIES, table, type SessionReport } from '../support/endless-session/index.ts';
+import { decorateLLM, userMessage, type Hook, type LLM, type Message } from 'turnloop';
+import { figuresOf, outputLine, playSession, POLICIES, table, type Rule, type SessionReport } from '../support/endless-session/index.ts';
 
 /** Seeds 1, 2 …: CI takes a sample, as they are all alike. */
 const SEEDS = Number(process.env['TURNLOOP_RUNS'] ?? 3);
@@ -51,20 +52,54 @@ describe('a session of 200 turns of 10 steps in a window of 32k', () => {
   });
 });
 
-it('the session is the same each time', async () => {
-  const [one, other] = [await play('turnloop', { seed: 1, turns: 12 }), await play('turnloop', { seed: 1, turns: 12 })];
-  expect(one).toStrictEqual(other);
-});
+describe('the session itself', { timeout: MINUTE_MS }, () => {
+  it('is the same each time', async () => {
+    const [one, other] = [await play('turnloop', { seed: 1, turns: 12 }), await play('turnloop', { seed: 1, turns: 12 })];
+    expect(one).toStrictEqual(other);
+  });
 
-describe('the checks see what naive policies do', () => {
-  it('tail trim loses the first task, and most of what a provider had cached', async () => {
+  it('shows that tail trim loses the first task, and most of what a provider had cached', async () => {
     const report = await play('tail-trim', { seed: 1, turns: 20 });
     expect(report.broken.get('first-task')?.count).toBeGreaterThan(0);
     expect(figuresOf([report]).prefixReuse).toBeLessThan(0.8);
   });
 
-  it('a summary of everything loses the newest message', async () => {
+  it('shows that a summary of everything loses the newest message', async () => {
     const report = await play('summarise-always', { seed: 1, turns: 20 });
     expect(report.broken.get('newest-message')?.count).toBeGreaterThan(0);
   });
+
+  it('counts the first refusal of a model that does not declare its window as provoked, and the next as foreseeable', async () => {
+    const { model, turnsLost } = await playSession({ seed: 1, turns: 20, createPolicy: () => ({ hooks: [] }) });
+    expect(model.refusals[0]).toMatch(/^FORESEEABLE .* declared 32768$/);
+    const undeclared = model.refusals.filter((refusal) => refusal.endsWith('declared Infinity'));
+    expect(undeclared.map((refusal) => refusal.split(' ')[0])).toStrictEqual(['provoked', ...undeclared.slice(1).map(() => 'FORESEEABLE')]);
+    expect(undeclared.length).toBeGreaterThan(1);
+    expect(turnsLost).toBe(model.provoked + model.foreseeable);
+  });
+
+  it.each<[Rule, (messages: readonly Message[]) => readonly Message[]]>([
+    ['first-task', (messages) => messages.slice(1)],
+    ['newest-message', (messages) => messages.filter((message) => message !== messages.findLast(({ role }) => role === 'user'))],
+    ['pairs', (messages) => messages.filter((message) => message !== messages.find(({ role }) => role === 'tool'))],
+    ['one-summary', (messages) => [messages[0]!, said('So far.', 'summary'), said('So far.', 'summary'), ...messages.slice(1)]],
+    ['markers', (messages) => [messages[0]!, said('Left out.', 'reminder'), said('Left out.', 'reminder'), ...messages.slice(1)]],
+    ['markers', (messages) => [...messages.slice(0, 1), said('a\n[… 9 characters left out …]\nb\n[… 8 characters left out …]\nc', 'summary'), ...messages.slice(1)]],
+    ['protocol', (messages) => messages.slice(1)],
+  ])('sees a broken rule: %s', async (rule, sabotage) => {
+    const decorate = (llm: LLM): LLM => decorateLLM(llm, (request) => llm.chat({ ...request, messages: sabotage(request.messages) }));
+    const { broken } = await playSession({ seed: 1, turns: 3, createPolicy: () => ({ hooks: [], decorate }) });
+    expect([...broken.keys()]).toContain(rule);
+  });
+
+  it('sees a broken rule: findings', async () => {
+    const edits = [{ from: 'no such message', to: 'no such message', messages: [] }];
+    const record: Hook = { name: 'record', beforeStep: ({ record: add }) => add({ type: 'compaction', layer: 'x', edits, tokensBefore: 1, tokensAfter: 1 }) };
+    const { broken } = await playSession({ seed: 1, turns: 1, createPolicy: () => ({ hooks: [record] }) });
+    expect([...broken.keys()]).toStrictEqual(['findings']);
+  });
 });
+
+function said(text: string, origin: 'summary' | 'reminder'): Message {
+  return userMessage(text, { id: `${origin}-1`, origin });
+}

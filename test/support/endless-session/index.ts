@@ -4,6 +4,7 @@ import { summariseAlways, tailTrim } from './naive-policies.ts';
 import type { SessionPolicy } from './play-session.ts';
 
 export { playSession, type SessionPolicy, type SessionReport } from './play-session.ts';
+export type { Rule } from './request-checks.ts';
 export { figuresOf, outputLine, table } from './report.ts';
 
 /** Policies by name. Each call makes one anew. */
