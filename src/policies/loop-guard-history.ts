@@ -6,11 +6,11 @@
  */
 import type { AssistantMessage, Message, ToolCallPart, ToolMessage } from '../core/message.ts';
 
-/** The calls of a step that is over, with what they gave. */
-export interface PastStep {
-  /** In provider order. */
-  readonly calls: readonly ToolCallPart[];
-  /** By the id of the call. */
+/** What a turn has done so far. */
+export interface PastSteps {
+  /** The calls of each step, in provider order; oldest step first. */
+  readonly steps: readonly (readonly ToolCallPart[])[];
+  /** What they gave, by the id of the call. */
   readonly results: ReadonlyMap<string, ToolMessage>;
 }
 
@@ -22,23 +22,19 @@ export interface PastRange {
   readonly running: readonly string[];
 }
 
-/** The steps of a turn that are over, oldest first. */
-export function pastSteps(messages: readonly Message[], { steps, running }: PastRange): readonly PastStep[] {
+/** The steps of a turn that are over. */
+export function pastSteps(messages: readonly Message[], { steps, running }: PastRange): PastSteps {
   const now = new Set(running);
   const isRunning = (message: Message): boolean => message.role === 'assistant' && callsOf(message).some(({ id }) => now.has(id));
   const own = messages.findLastIndex(isRunning);
-  const past: PastStep[] = [];
-  let results = new Map<string, ToolMessage>();
-  for (let index = (own === -1 ? messages.length : own) - 1, replies = 0; index >= 0 && replies < steps; index -= 1) {
-    const message = messages[index];
-    if (message === undefined || (message.role === 'user' && message.origin === 'user')) break;
+  const past: (readonly ToolCallPart[])[] = [];
+  const results = new Map<string, ToolMessage>();
+  for (const message of messages.slice(0, own === -1 ? messages.length : own).reverse()) {
+    if (past.length === steps || (message.role === 'user' && message.origin === 'user')) break;
     if (message.role === 'tool') results.set(message.toolCallId, message);
-    if (message.role !== 'assistant') continue;
-    replies += 1;
-    past.push({ calls: callsOf(message), results });
-    results = new Map();
+    if (message.role === 'assistant') past.push(callsOf(message));
   }
-  return past.reverse();
+  return { steps: past.reverse(), results };
 }
 
 function callsOf(message: AssistantMessage): readonly ToolCallPart[] {

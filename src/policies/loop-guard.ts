@@ -56,7 +56,8 @@ export function loopGuard(options: LoopGuardOptions = {}): Hook {
     const counter = new RepeatCounter(maxCycle);
     if (context.step === 1) return { counter, plan: undefined };
     const ids = running.map(({ toolCallId }) => toolCallId);
-    for (const { calls, results } of pastSteps(await context.messages(), { steps: context.step - 1, running: ids })) {
+    const { steps, results } = pastSteps(await context.messages(), { steps: context.step - 1, running: ids });
+    for (const calls of steps) {
       const written = calls.map(({ id, name, inputText }) => ({ toolCallId: id, name, inputText }));
       for (const [toolCallId, planned] of planStep(context, written, counter.fork())) {
         if (planned?.toolCallId !== toolCallId) continue;

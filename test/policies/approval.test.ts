@@ -80,6 +80,16 @@ describe('approval by rule', () => {
     expect(questions.map(({ call }) => call.name)).toStrictEqual(['bash']);
   });
 
+  it('C7 takes the name of a tool whole', async () => {
+    const { recorded } = await runScripted({
+      replies: [run('ls'), 'done'],
+      tools: [bash()],
+      hooks: [approval({ rules: [{ tool: ['bash_safe', 'ba'], decision: 'allow' }, { decision: 'deny', reason: 'No.' }] })],
+    });
+
+    expect(resultLines(recorded)).toStrictEqual([['call_1', 'error', 'No.']]);
+  });
+
   it('C7 may ask about a tool that only reads', async () => {
     const { ask, questions } = person({ action: 'allow' });
     await runScripted({

@@ -1,6 +1,6 @@
 /** loopGuard in full turns: what counts as a repeat, what the model is told, and what a crash changes. How runaways end is in `runaways.test.ts`. */
 import { describe, expect, it } from 'vitest';
-import { type Hook, type JsonObject, type Message, type RecordedEvent, type RecordedToolResult, textOf } from 'turnloop';
+import { type Hook, type JsonObject, type Message, type RecordedEvent, type RecordedToolResult, textOf, userMessage } from 'turnloop';
 import { loopGuard, type LoopGuardOptions } from 'turnloop/policies';
 import {
   echoTool,
@@ -347,6 +347,14 @@ describe('loopGuard and cycles', () => {
     expect(Math.max(...levels(recorded))).toBe(0);
   });
 
+  it('C6 compares all parts of a result', async () => {
+    let count = 0;
+    const tool = recordingTool({ name: 'echo', execute: () => Array.from({ length: (count += 1) }, () => ({ type: 'text', text: 'x' }) as const) });
+    const { recorded } = await runScripted({ replies: [...turns(2, 6), 'done'], tools: [tool], hooks: [loopGuard()] });
+
+    expect(Math.max(...levels(recorded))).toBe(0);
+  });
+
   it('C6 tells a failure from a success of the same text', async () => {
     let count = 0;
     const tool = recordingTool({ name: 'echo', execute: () => ({ content: 'x', isError: (count += 1) % 4 === 0 }) });
@@ -469,6 +477,42 @@ describe('loopGuard over turns and processes', () => {
     const { recorded } = await resumeFrom(all, { replies: steps(2), ...options });
 
     expect(levels(recorded)).toStrictEqual([0, 1]);
+  });
+
+  it('A19 BR-128 counts nothing of the turn before when its input is not a person’s', async () => {
+    const options = { tools: [echoTool()], hooks: [loopGuard()] };
+    const first = await runScripted({ replies: steps(9), ...options });
+    const input = userMessage('Go on.', { origin: 'host' });
+    const events = await crash((event) => event.type === 'step.begin' && event.step === 2, { replies: steps(3), transcript: first.transcript, input, ...options });
+
+    const { recorded } = await resumeFrom([...first.recorded, ...events], { replies: steps(2), ...options });
+
+    expect(levels(recorded)).toStrictEqual([0, 1]);
+  });
+
+  it('A19 BR-128 counts nothing of the turn before when what it did itself is no longer in the history', async () => {
+    const options = { tools: [echoTool()], hooks: [loopGuard()] };
+    const first = await runScripted({ replies: steps(9), ...options });
+    const events = await crash((event) => event.type === 'step.begin' && event.step === 4, { replies: steps(5), transcript: first.transcript, input: 'again', ...options });
+    const before = first.transcript.buildMessages();
+    const shortened = (): readonly Message[] => [...before, userMessage('again', { id: 'message_again' })];
+
+    const { recorded } = await resumeFrom(events, { replies: steps(2), buildMessages: shortened, ...options });
+
+    expect(before.length).toBeGreaterThan(9);
+    expect(levels(recorded)).toStrictEqual([0, 0]);
+  });
+
+  it('A19 compares what was finished before the process died', async () => {
+    let count = 0;
+    const tool = recordingTool({ name: 'echo', execute: ({ text }) => ((count += 1) === 4 ? 'odd' : String(text)) });
+    const options = { tools: [tool], hooks: [loopGuard()] };
+    const cycle = Array.from({ length: 30 }, (_, index) => toolCall('echo', { text: String(index % 2) }));
+    const events = await crash((event) => event.type === 'step.end' && event.step === 4, { replies: cycle, ...options });
+
+    const { recorded } = await resumeFrom(events, { replies: [...cycle.slice(4, 8), 'done'], ...options });
+
+    expect(levels(recorded)).toStrictEqual([0, 0, 0, 0]);
   });
 
   it('asks for the history once when it goes on, and never else', async () => {

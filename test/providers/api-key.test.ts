@@ -85,6 +85,7 @@ describe('a key that is asked for anew', () => {
   it.each([
     ['403', { status: 403, body: '{"error":{"message":"not for you"}}' }],
     ['429', { status: 429, body: '{"error":{"message":"slow down"}}' }],
+    ['401 that is about money', { status: 401, body: '{"error":{"message":"no credit","code":"insufficient_quota"}}' }],
     ['500', { status: 500, body: '{"error":{"message":"oops"}}' }],
   ])('TD15 is not asked for after a %s', async (_status, answer) => {
     const { apiKey, asked } = tokens();

@@ -51,7 +51,7 @@ export function createRequestKey({ options, provider, url, timeouts }: ProviderC
       return sent;
     },
     async renew(failure, { signal, scope }) {
-      if (isRefused || signal.aborted || typeof apiKey !== 'function' || failure.status !== 401 || failure.kind !== 'auth') return false;
+      if (isRefused || typeof apiKey !== 'function' || failure.status !== 401 || failure.kind !== 'auth') return false;
       isRefused = true;
       const watch = createWatch({ signal, runtime: scope?.runtime ?? systemRuntime, origin: url.origin, release: () => undefined });
       try {
