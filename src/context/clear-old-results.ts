@@ -97,7 +97,7 @@ function clear(message: ToolMessage, tokens: number): ToolMessage {
 const CLEARED = /^\[The result of ".*", about \d+ tokens, was cleared\. Make the call again if it is needed\.\]$/s;
 
 /** True for a result that {@link clearOldResults} replaced. */
-export function isCleared({ content }: ToolMessage): boolean {
+function isCleared({ content }: ToolMessage): boolean {
   const [only, ...others] = content;
   return only?.type === 'text' && others.length === 0 && CLEARED.test(only.text);
 }

@@ -36,7 +36,7 @@ function isTaken(mediaType: string, types: readonly string[]): boolean {
 }
 
 /** What travels of a medium: its base64. One by address does not travel with the request. */
-export function sizeOf(part: MediaPart): number {
+function sizeOf(part: MediaPart): number {
   return part.data?.length ?? 0;
 }
 

@@ -66,7 +66,7 @@ export function trimHistory(messages: readonly Message[], options: TrimHistoryOp
 }
 
 /** True for the message that says that older ones were left out. A summary of the messages behind it may take its place. */
-export function isTrimMarker(message: Message): boolean {
+function isTrimMarker(message: Message): boolean {
   const [only] = message.content;
   return message.role === 'user' && message.origin === 'reminder' && only?.type === 'text' && only.text === MARKER;
 }

@@ -19,7 +19,7 @@ export interface TextBudget {
 }
 
 /** The most characters of a marker, line ends around it included, without what it says of a store. */
-export const MARKER_CHARACTERS = 100;
+const MARKER_CHARACTERS = 100;
 
 /** A line end is looked for in this share of the head and of the tail. */
 const LINE_SEARCH_SHARE = 0.2;

@@ -16,7 +16,7 @@ const TARGET: ConversationTarget = {
 };
 
 /** How often each text of a message is said, message by message in turn. */
-const sizes = fc.array(fc.constantFrom(1, 1, 10, 100, 600), { minLength: 1, maxLength: 8 });
+const sizes = fc.array(fc.constantFrom(1, 1, 10, 100, 300), { minLength: 1, maxLength: 8 });
 /** Which messages are pinned, in turn. */
 const pins = fc.array(fc.integer({ min: 0, max: 9 }).map((roll) => roll === 0), { minLength: 1, maxLength: 12 });
 

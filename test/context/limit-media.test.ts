@@ -154,6 +154,14 @@ describe('limitMedia', () => {
     expect(llm.requests.map(sizesIn)).toStrictEqual([[30, 31, 32]]);
   });
 
+  it('BR-002 B leaves nothing in that is older than what went out', async () => {
+    const history = [userMessage([image(10), image(200), image(40)], { id: 'old' }), assistantMessage('Seen.', { id: 'step_old' })];
+
+    const { llm } = await run({ transcript: createTranscript(eventsOf(history)), maxTotalCharacters: 200, keepTotalCharacters: 60 });
+
+    expect(llm.requests.map(sizesIn)).toStrictEqual([[40]]);
+  });
+
   it('BR-002 B leaves the oldest out of one message that is too much alone', async () => {
     const { llm } = await run({ input: [userMessage([image(90), image(91), image(92)])], maxTotalCharacters: 200 });
 
