@@ -8,6 +8,7 @@
 import type { CompactionEdit } from '../core/events.ts';
 import type { Recovery } from '../core/hooks.ts';
 import type { Message } from '../core/message.ts';
+import { projectMessages } from '../core/projection.ts';
 import { reduceHistory } from './last-layers.ts';
 import { applyEdits } from './layer.ts';
 import type { PolicySettings } from './policy-settings.ts';
@@ -43,9 +44,8 @@ export function overflowRecovery(settings: PolicySettings, conversations: Conver
       if (edits.length === 0) return undefined;
       await context.record({ type: 'compaction', layer: 'overflow', edits, tokensBefore, tokensAfter });
       context.notify({ name: 'context.compacted', data: { layer: 'overflow', tokensBefore, tokensAfter, window } });
-      // Whatever other recoveries did to the request stays, where the edits still find their messages.
-      const isOwn = !isSameList(request.messages, before) && hasAll(request.messages, edits);
-      return { ...request, messages: isOwn ? applyEdits(request.messages, edits) : await context.messages() };
+      const isAsRecorded = isSameList(request.messages, before);
+      return { ...request, messages: isAsRecorded ? await context.messages() : reduceOwn(request.messages, edits) };
     },
   };
 }
@@ -54,7 +54,9 @@ function isSameList(left: readonly Message[], right: readonly Message[]): boolea
   return left.length === right.length && left.every((message, index) => message === right[index]);
 }
 
-function hasAll(messages: readonly Message[], edits: readonly CompactionEdit[]): boolean {
+/** The messages of a request that other recoveries have changed, reduced as far as the edits find theirs. */
+function reduceOwn(messages: readonly Message[], edits: readonly CompactionEdit[]): readonly Message[] {
   const ids = new Set(messages.map(({ id }) => id));
-  return edits.every(({ from, to }) => ids.has(from) && ids.has(to));
+  const found = edits.filter(({ from, to }) => ids.has(from) && ids.has(to));
+  return projectMessages(applyEdits(messages, found)).messages;
 }

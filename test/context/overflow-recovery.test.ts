@@ -1,0 +1,135 @@
+/** Overflow recovery in whole turns: a provider that refuses a request as larger than its window. */
+import { describe, expect, it } from 'vitest';
+import { LLMError, textOf, userMessage, type UserMessage } from 'turnloop';
+import { createContextPolicy } from 'turnloop/context';
+import { strictHistory } from 'turnloop/policies';
+import { repeat, toolCall } from 'turnloop/testing';
+import { brokenRules } from '../properties/protocol-rules.ts';
+import { layersOf, longHistory, noticesOf, readTool, runWith, sessionModel, TASK, transcriptOf, windowFor } from './sessions.ts';
+
+const HISTORY = longHistory();
+const OVERFLOW = new LLMError({ kind: 'context_overflow', message: 'maximum context length is exceeded' });
+const TOO_LARGE = new LLMError({ kind: 'request_too_large', status: 413, message: 'Request Entity Too Large' });
+const SIZE = windowFor(HISTORY, 1);
+
+describe('a request that is refused as larger than the window', () => {
+  it('CP9 D6 is sent again with half of it, recorded as one compaction, and no summary is asked for', async () => {
+    const transcript = transcriptOf(HISTORY);
+    const llm = sessionModel({ steps: [OVERFLOW, 'ok'] });
+
+    const outcome = await runWith(createContextPolicy(), { llm, transcript });
+
+    expect(outcome.result).toMatchObject({ stopReason: 'end_turn', text: 'ok', steps: 1 });
+    expect(layersOf(outcome)).toStrictEqual(['overflow']);
+    const [, again] = llm.stepRequests();
+    const sent = again?.messages ?? [];
+    expect(windowFor(sent, 1)).toBeLessThanOrEqual(SIZE / 2);
+    expect(sent).toStrictEqual(transcript.buildMessages().slice(0, -1));
+    expect([textOf(sent[0]), textOf(sent.at(-1))]).toStrictEqual([TASK, 'hi']);
+    expect(brokenRules(sent)).toStrictEqual([]);
+    expect(transcript.findings()).toStrictEqual([]);
+    expect(noticesOf(outcome, 'context.overflow')).toMatchObject([{ reduced: true }]);
+    expect(outcome.recording.events.find(({ type }) => type === 'step.retrying')).toMatchObject({ recovery: 'context.overflow' });
+  });
+
+  it('CP9 D6 teaches the window: the next request that large is summarised before it is sent', async () => {
+    const policy = createContextPolicy({ clear: false, fold: false });
+    await runWith(policy, { llm: sessionModel({ steps: [OVERFLOW, 'ok'] }), transcript: transcriptOf(HISTORY) });
+    const llm = sessionModel({ steps: ['ok'], summaries: [repeat('Goal: go on.')] });
+
+    const outcome = await runWith(policy, { llm, transcript: transcriptOf(HISTORY) });
+
+    expect(layersOf(outcome)).toStrictEqual(['summary']);
+  });
+
+  it('CP9 a window that was seen beats one that is declared', async () => {
+    const capabilities = { contextWindow: SIZE * 3 };
+    const policy = createContextPolicy({ clear: false, fold: false });
+    const llm = sessionModel({ steps: [OVERFLOW, 'ok'] }, { capabilities });
+
+    await runWith(policy, { llm, transcript: transcriptOf(HISTORY) });
+
+    expect(policy.estimator.windowOf(llm)).toBeLessThanOrEqual(SIZE * 1.1);
+  });
+
+  it('CP9 BR-101 ends the turn context_overflow, if it is refused again', async () => {
+    const llm = sessionModel({ steps: [OVERFLOW, OVERFLOW] });
+
+    const outcome = await runWith(createContextPolicy(), { llm, transcript: transcriptOf(HISTORY) });
+
+    expect(outcome.result).toMatchObject({ stopReason: 'context_overflow', error: { kind: 'context_overflow' } });
+    expect(llm.stepRequests()).toHaveLength(2);
+  });
+
+  it('D6 helps again in a later step of the turn', async () => {
+    const llm = sessionModel({ steps: [OVERFLOW, [toolCall('read')], OVERFLOW, 'ok'] });
+
+    const outcome = await runWith(createContextPolicy({ summarize: false }), { llm, tools: [readTool(6_000)], transcript: transcriptOf(HISTORY) });
+
+    expect(outcome.result.stopReason).toBe('end_turn');
+    expect(layersOf(outcome).filter((layer) => layer === 'overflow')).toHaveLength(2);
+  });
+
+  it('CP9 ends the turn at once, if there is nothing to leave out', async () => {
+    const llm = sessionModel({ steps: [OVERFLOW] });
+
+    const outcome = await runWith(createContextPolicy(), { llm, input: TASK });
+
+    expect(outcome.result.stopReason).toBe('context_overflow');
+    expect(layersOf(outcome)).toStrictEqual([]);
+    expect(noticesOf(outcome, 'context.overflow')).toMatchObject([{ reduced: false }]);
+  });
+
+  it('keeps what stands in the request and not in the record', async () => {
+    const memory: UserMessage = { ...userMessage('Remember: tabs.', { id: 'memory' }), origin: 'memory', transient: true };
+    const transcript = transcriptOf(HISTORY);
+    const llm = sessionModel({ steps: [OVERFLOW, 'ok'] });
+
+    await runWith(createContextPolicy(), { llm, transcript, buildMessages: () => [{ ...memory }, ...transcript.buildMessages()] });
+
+    const [, again] = llm.stepRequests();
+    expect(textOf(again?.messages[0])).toBe('Remember: tabs.');
+    expect(textOf(again?.messages[1])).toBe(TASK);
+    expect(again?.messages.length).toBeLessThan(HISTORY.length);
+  });
+
+  it('stands behind strictHistory, and both help in one step', async () => {
+    const policy = createContextPolicy();
+    const llm = sessionModel({ steps: [new LLMError({ kind: 'invalid_history', message: 'no' }), OVERFLOW, 'ok'] });
+    const transcript = transcriptOf([userMessage(TASK, { id: 'task' }), ...HISTORY.slice(1)]);
+    const buildMessages = (): ReturnType<typeof transcript.buildMessages> => {
+      const messages = transcript.buildMessages();
+      return [...HISTORY.slice(1, 3).map((message) => ({ ...message, id: `x_${message.id}` })), ...messages];
+    };
+
+    const outcome = await runWith({ hooks: policy.hooks, recoveries: [strictHistory(), ...policy.recoveries] }, { llm, transcript, buildMessages, check: false });
+
+    expect(outcome.result.stopReason).toBe('end_turn');
+    const last = llm.stepRequests().at(-1);
+    expect(last?.messages[0]?.role).toBe('user');
+    expect(brokenRules(last?.messages ?? [])).toStrictEqual([]);
+  });
+});
+
+describe('a request that is refused for its bytes', () => {
+  it('CP9 counts as an overflow if the estimate is near the window', async () => {
+    const llm = sessionModel({ steps: [TOO_LARGE, 'ok'] });
+    const policy = createContextPolicy({ window: Math.round(SIZE / 0.8), clear: false, fold: false });
+
+    const outcome = await runWith(policy, { llm, transcript: transcriptOf(HISTORY) });
+
+    expect(layersOf(outcome)).toStrictEqual(['overflow']);
+  });
+
+  it.each([
+    ['is far from the window', { window: SIZE * 3 }],
+    ['is of an unknown window', {}],
+  ])('CP9 does not if it %s: its media go', async (_name, options) => {
+    const picture = userMessage([{ type: 'media', mediaType: 'image/png', data: 'AAAA' }], { id: 'picture' });
+    const llm = sessionModel({ steps: [TOO_LARGE, TOO_LARGE, 'ok'] });
+
+    const outcome = await runWith(createContextPolicy(options), { llm, transcript: transcriptOf([...HISTORY, picture]) });
+
+    expect(layersOf(outcome)).toStrictEqual(['reduceMedia.all']);
+  });
+});
