@@ -24,9 +24,10 @@ const SYSTEM_PROMPT = [
 /** A refusal may be within this of one before without being foreseeable: 5 % of error are granted to estimates. */
 const KNOWN_SHARE = 0.95;
 /**
- * What the adapter would send is held against the rules of its protocol every so many requests at the latest, and after a
- * change of the past, but not at each of a row.
+ * What the adapter would send is held against the rules of its protocol in the first requests, every so many requests, and
+ * after a change of the past, but then not at each of a row.
  */
+const CHECKED_FIRST = 5;
 const CHECKED_EVERY = 40;
 const CHECKED_APART = 8;
 
@@ -140,7 +141,7 @@ export function createFakeModels({ world, counter, checks }: ModelContext): Fake
       const reused = before === undefined ? 0 : counter.commonPrefix(before.request, request, model);
       const isChanged = before !== undefined && reused < before.input;
       const sinceCheck = figures.steps - checkedAt;
-      if (sinceCheck >= CHECKED_EVERY || (isChanged && sinceCheck >= CHECKED_APART)) {
+      if (figures.steps < CHECKED_FIRST || sinceCheck >= CHECKED_EVERY || (isChanged && sinceCheck >= CHECKED_APART)) {
         for (const rule of await vendor.brokenRules(request)) checks.note('protocol', `turn ${turn}, step ${step}: ${rule}`);
         checkedAt = figures.steps;
       }
