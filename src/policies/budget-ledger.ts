@@ -107,7 +107,7 @@ export class BudgetLedger {
   refusalOf({ modelId, input }: Reservation): LLMError | undefined {
     const reached = reachedLimit(this.spending, this.limits);
     if (reached === undefined && this.#fits(this.#committed(false), input)) return undefined;
-    return refusal(`The request to "${modelId}" was not sent: ${reached ?? this.#figures(input)}`);
+    return refusal(`The request to ${JSON.stringify(modelId)} was not sent: ${reached ?? this.#figures(input)}`);
   }
 
   /** Lets everybody go whose turn it is. */
