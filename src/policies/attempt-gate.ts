@@ -1,8 +1,8 @@
 /**
  * Attempt gate: how a decorator holds back the attempts that decorators inside of it would start.
  *
- * A circuit breaker stands around retries and may open while one of them waits for its next attempt. That attempt must
- * not be sent then, and only who starts it knows when that is.
+ * A circuit breaker stands around retries and limits, and may open while a request waits in one of them. It must not be
+ * sent then, and only who sends it knows when that is.
  *
  * 1. It is asked in the same breath in which the request is sent: nothing can happen in between.
  * 2. It travels with the request under a symbol, so that decorators in between, which copy requests, pass it on.

@@ -4,14 +4,16 @@
  *
  * Owns what a request does about the breaker: wait, probe, or end. Who may send when is in `circuit-breaker-state.ts`.
  *
- * 1. No request is sent while the breaker is open, not even the next attempt of a retry inside that began before.
+ * 1. No request is sent while the breaker is open, not even one that was let in before and waits inside: for its next
+ *    attempt, or for its place.
  * 2. A wait ends at once when its signal aborts, and a probe that is aborted goes to the next in line at once, whether
  *    or not the model heeds the signal.
  * 3. A request waits at most once because of a failure of its own: a provider that flaps holds no turn for ever.
  */
 import { assertLLM, assertNumbers, assertOptions } from '../core/assert.ts';
 import { changeLLMError, toLLMError, type LLMErrorKind } from '../core/errors.ts';
-import { attemptChat, decorateLLM, type LLM } from '../core/llm.ts';
+import { attemptChat } from '../core/attempt-chat.ts';
+import { decorateLLM, type LLM } from '../core/llm.ts';
 import { sleep } from '../core/runtime.ts';
 import { gateAttempts, heldBack } from './attempt-gate.ts';
 import { assertSnapshot, type CircuitBreakerSnapshot } from './circuit-breaker-snapshot.ts';
@@ -135,7 +137,8 @@ export function createCircuitBreaker(options: CircuitBreakerOptions = {}): Circu
  * - A request pauses once for a failure of its own, and no shorter than the server asked, up to `openMs`. What it had
  *   streamed is taken back; hosts that cannot do that use mode `fail`.
  * - A probe that hangs holds up all who wait for it: put `withTimeouts` inside, unless the adapter has timeouts.
- * - What waits inside of the breaker for a place of a limit counts as sent.
+ * - What waits inside of it for a retry, a place of a limit or a rate is not sent either. A decorator of your own that
+ *   waits before it sends should stand outside.
  *
  * Notices: `circuitBreaker.opened` `{failures, kind, remainingMs}`, `circuitBreaker.waiting` `{remainingMs}` (0 while a
  * probe is under way), `circuitBreaker.probing` `{failures}`, `circuitBreaker.closed` `{failures}`: how many it had been.
@@ -164,7 +167,8 @@ export function withCircuitBreaker(llm: LLM, breaker: CircuitBreaker = createCir
         for (let held = heldBack(gated); held !== undefined; held = heldBack(gated)) await held;
         try {
           const response = await attemptChat(llm, gated);
-          visit.succeeded();
+          // An aborted request counts as nothing, whatever comes of it.
+          if (!signal.aborted) visit.succeeded();
           return response;
         } catch (thrown) {
           const error = toLLMError(thrown);

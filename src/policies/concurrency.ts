@@ -5,9 +5,10 @@
  * @module
  */
 import pLimit from 'p-limit';
-import { decorateLLM, type LLM } from '../core/llm.ts';
+import { decorateLLM, type LLM, type LLMRequest, type LLMResponse } from '../core/llm.ts';
 import type { Tool } from '../core/tool.ts';
 import { assertLLM, assertTool } from '../core/assert.ts';
+import { heldBack } from './attempt-gate.ts';
 
 /**
  * A number of places that model requests and tool calls share, in the order in which they came.
@@ -103,13 +104,34 @@ export function createConcurrencyLimit(max: number): ConcurrencyLimit {
     },
     llm: (llm) => {
       assertLLM(llm, { taker: 'limit.llm', example: "limit.llm(openAIChat({ model: 'gpt-5-mini' }))" });
-      return decorateLLM(llm, (request) => run(request.signal, () => llm.chat(request)));
+      return decorateLLM(llm, async (request) => {
+        for (;;) {
+          const { held, response } = await run<PlaceUse>(request.signal, () => chatUnlessHeld(llm, request));
+          if (held === undefined) return response;
+          await held;
+        }
+      });
     },
     tool: (tool) => {
       assertTool(tool, { taker: 'limit.tool', example: 'tools: [limit.tool(search)]' });
       return withExecute(tool, (input, context) => run(context.signal, () => tool.execute(input, context)));
     },
   };
+}
+
+/** What a request did with its place: what it waits for if it may not be sent, else what came of it. */
+type PlaceUse = { readonly held: Promise<void>; readonly response?: undefined } | { readonly held?: undefined; readonly response: LLMResponse };
+
+/**
+ * A circuit breaker outside may have opened while the request waited for its place. It gives that back then: the probe
+ * that the breaker waits for may need it.
+ */
+async function chatUnlessHeld(llm: LLM, request: LLMRequest): Promise<PlaceUse> {
+  const held = heldBack(request);
+  if (held === undefined) return { response: await llm.chat(request) };
+  // It is awaited once the place is free.
+  held.catch(() => undefined);
+  return { held };
 }
 
 /** The tool with another `execute`. Calls the methods on the tool itself, which may be an object of a class. */

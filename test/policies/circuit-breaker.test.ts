@@ -5,6 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import { decorateLLM, type LLM, type LLMError, type LLMErrorKind, type Notice } from 'turnloop';
 import { type CircuitBreaker, type CircuitBreakerOptions, createCircuitBreaker, withCircuitBreaker, withRetry } from 'turnloop/policies';
+import { createConcurrencyLimit } from 'turnloop/policies/concurrency';
 import { cutStream, delayed, hanging, repeat, type Script, type ScriptedReply, scriptedLLM, virtualRuntime } from 'turnloop/testing';
 import { type Asking, failure, startRequest } from './decorated.ts';
 
@@ -420,6 +421,21 @@ describe('withCircuitBreaker, requests under way when it opens', () => {
     expect(waiting.failed).toHaveLength(1);
     expect(waiting.notices.map(({ name }) => name)).toStrictEqual(['circuitBreaker.waiting', 'circuitBreaker.probing', 'circuitBreaker.closed']);
     expect(breaker.state).toBe('closed');
+  });
+
+  it('C2 C10 holds a request back that waited for a place of a limit inside, and gives the place to the probe', async () => {
+    const runtime = virtualRuntime();
+    const breaker = createCircuitBreaker({ failures: 1 });
+    const llm = scriptedLLM([delayed(failure('overloaded'), 1_000), 'back', 'ok'], { runtime });
+    const limited = withCircuitBreaker(createConcurrencyLimit(1).llm(llm), breaker);
+    const [opener, queued] = [startRequest(limited, runtime), startRequest(limited, runtime)];
+
+    await runtime.advance(OPEN_MS);
+    expect(llm.callCount).toBe(1);
+    await runtime.advance(1_000);
+
+    expect([opener.outcome, queued.outcome].sort()).toStrictEqual(['back', 'ok']);
+    expect([breaker.state, runtime.pendingTimers]).toStrictEqual(['closed', 0]);
   });
 
   it('C2 ends a retry inside without another attempt in mode fail', async () => {

@@ -1,6 +1,7 @@
 /** Orders: how decorators stand around the simulated providers, each with models of the breakers in it. */
 import type { LLM } from 'turnloop';
 import { type CircuitBreaker, type CircuitBreakerOptions, createCircuitBreaker, withCircuitBreaker, withFallback, withRetry, withTimeouts } from 'turnloop/policies';
+import { createConcurrencyLimit } from 'turnloop/policies/concurrency';
 import type { BreakerModel } from './breaker-model.ts';
 
 /** What an order is made of. */
@@ -35,6 +36,14 @@ export const ORDERS: readonly Order[] = [
     build: (parts) => {
       const [one] = parts.providers;
       return guarded(parts, withRetry(withTimeouts(one), RETRY), { options: { failures: 3 }, behind: [one] });
+    },
+  },
+  {
+    name: 'limit < retry < breaker (wait)',
+    build: (parts) => {
+      const [one] = parts.providers;
+      const limited = createConcurrencyLimit(2).llm(withTimeouts(one));
+      return guarded(parts, withRetry(limited, RETRY), { options: { failures: 2 }, behind: [one] });
     },
   },
   {
