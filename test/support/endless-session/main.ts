@@ -1,5 +1,5 @@
 /**
- * `npx tsx test/support/endless-session/main.ts [POLICY] [FIRST-LAST] [TURNS]`: plays sessions and prints a line for each.
+ * `npm run endless-session -- [POLICY] [FIRST-LAST] [TURNS]`: plays sessions and prints a line for each.
  * `OPTIONS='{"keepMessages":10}'` are options of `createContextPolicy`.
  */
 import { createContextPolicy } from 'turnloop/context';
