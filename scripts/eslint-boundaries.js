@@ -23,6 +23,7 @@ export const CORE_ORDER = [
   'errors',
   'runtime',
   'llm',
+  'attempt-chat',
   'tool-access',
   'tool',
   'events',

@@ -69,7 +69,6 @@ export {
   systemRuntime,
 } from './core/runtime.ts';
 export {
-  attemptChat,
   decorateLLM,
   type FailedAttempt,
   type LLM,
@@ -86,6 +85,7 @@ export {
   type ToolChoice,
   type ToolDefinition,
 } from './core/llm.ts';
+export { attemptChat } from './core/attempt-chat.ts';
 export {
   accessesConflict,
   type PathOptions,

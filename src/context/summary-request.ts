@@ -6,7 +6,8 @@
  * - With the signal aborted nothing is sent, and no wait goes on.
  */
 import { isLLMError, toLLMError, type LLMError } from '../core/errors.ts';
-import { attemptChat, type LLM, type LLMRequest, type LLMResponse, type LLMScope } from '../core/llm.ts';
+import { attemptChat } from '../core/attempt-chat.ts';
+import type { LLM, LLMRequest, LLMResponse, LLMScope } from '../core/llm.ts';
 import { textOf, userMessage, type TextPart } from '../core/message.ts';
 import { sleep, type Runtime } from '../core/runtime.ts';
 import { totalTokens, toUsage, type Usage } from '../core/usage.ts';

@@ -82,6 +82,8 @@ export interface AfterLimit {
   readonly stopReason: TurnStopReason;
   /** The condition. */
   readonly stoppedBy: string;
+  /** Its reason, in words. */
+  readonly stopMessage?: string | undefined;
 }
 
 /** What tokens were spent on: `attempt` is a request that failed. */

@@ -204,21 +204,3 @@ export function decorateLLM(llm: LLM, chat: LLM['chat']): LLM {
     chat,
   };
 }
-
-/**
- * Sends one attempt of a request, with an `onDelta` that goes dead when the attempt settles: a late fragment of a
- * failed attempt must never mix with the next one. A synchronous throw of the model becomes a rejection.
- */
-export async function attemptChat(llm: LLM, request: LLMRequest): Promise<LLMResponse> {
-  const { onDelta } = request;
-  if (onDelta === undefined) return llm.chat(request);
-  let open = true;
-  const deliver = (delta: LLMDelta): void => {
-    if (open) onDelta(delta);
-  };
-  try {
-    return await llm.chat({ ...request, onDelta: deliver });
-  } finally {
-    open = false;
-  }
-}

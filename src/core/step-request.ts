@@ -3,17 +3,14 @@
  *
  * - Recoveries are a list, tried in order, each at most once a step, forward only.
  * - One that worked changes every later request of the turn before it is sent.
- * - What comes back is checked: an adapter may be anybody's.
  */
+import { attemptChat } from './attempt-chat.ts';
 import { LLMError, summarizeError, toLLMError } from './errors.ts';
 import type { HookContext, Recovery, RecoveryContext } from './hooks.ts';
-import { isRecord, toJson } from './json.ts';
-import { attemptChat, type LLM, type LLMRequest, type LLMResponse, type ReplyPart } from './llm.ts';
-import { isTextOrMedia } from './message.ts';
+import { isRecord } from './json.ts';
+import type { LLM, LLMRequest, LLMResponse } from './llm.ts';
 import type { ReplyView } from './reply-view.ts';
-import { isStepStopReason, STEP_STOP_REASONS } from './stop-reason.ts';
 import type { TurnScope } from './turn-scope.ts';
-import { toUsage } from './usage.ts';
 
 /** The recoveries of a turn, and how far it has come with them. Made by {@link createRecoveryState}. */
 export interface RecoveryState {
@@ -57,7 +54,7 @@ export async function sendRequest(context: RequestContext, request: LLMRequest):
     // A recovery may take its time: what was aborted meanwhile is not sent, least of all without the change.
     if (scope.isAborted) throw new LLMError({ kind: 'aborted', message: 'The turn was aborted before the request was sent.' });
     try {
-      const response = checkResponse(await scope.bound(sendOnce(hooks.llm, current)));
+      const response = await scope.bound(sendOnce(hooks.llm, current));
       for (const recovery of tried) recoveries.active.add(recovery);
       return response;
     } catch (thrown) {
@@ -154,73 +151,4 @@ async function applyRecovery(
 
 function isRequest(value: unknown): value is LLMRequest {
   return isRecord(value) && Array.isArray(value['messages']) && Array.isArray(value['tools']) && isRecord(value['signal']);
-}
-
-/** Checks what a model handed back. @throws {@link index.LLMError | LLMError} `malformed_response` naming what is wrong */
-function checkResponse(response: LLMResponse): LLMResponse {
-  const problem = responseProblem(response);
-  if (problem !== undefined) throw malformed(problem, response);
-  const mayBeEmpty = response.stopReason === 'filtered' || response.stopReason === 'max_tokens';
-  if (mayBeEmpty || response.content.some(isSubstance)) return response;
-  throw new LLMError({
-    kind: 'malformed_response',
-    code: 'empty',
-    message: `The model's reply is empty: no text, no call, no media (it ended with ${response.rawStopReason ?? response.stopReason}).`,
-    usage: response.usage,
-  });
-}
-
-/** What is wrong with a reply. The types promise that nothing is; an adapter without types may not keep it. */
-function responseProblem(response: unknown): string | undefined {
-  if (!isRecord(response) || !Array.isArray(response['content'])) return 'it has no "content" list';
-  const { stopReason } = response;
-  if (!isStepStopReason(stopReason)) return `its "stopReason" is ${shown(stopReason)}; it is one of ${STEP_STOP_REASONS.join(', ')}`;
-  for (const [index, part] of response['content'].entries()) {
-    const problem = partProblem(part);
-    if (problem !== undefined) return `content[${index}] ${problem}`;
-  }
-  return undefined;
-}
-
-function partProblem(part: unknown): string | undefined {
-  if (!isRecord(part)) return 'is not a part such as { type: "text", text }';
-  if (part['providerData'] !== undefined && toJson(part['providerData']) === undefined) return 'has providerData that is not JSON';
-  switch (part['type']) {
-    case 'text':
-    case 'thinking':
-      return typeof part['text'] === 'string' ? undefined : 'has no text';
-    case 'tool_call':
-      if (typeof part['name'] !== 'string') return 'is a tool call without a name';
-      if (part['providerId'] !== undefined && typeof part['providerId'] !== 'string') return 'is a tool call whose providerId is not a string';
-      return typeof part['inputText'] === 'string' ? undefined : 'is a tool call whose inputText is not a string';
-    case 'media':
-      return isTextOrMedia(part) ? undefined : 'is media without mediaType, or without data or url';
-    case 'provider':
-      if (typeof part['provider'] !== 'string') return 'is a provider part without "provider"';
-      return toJson(part['data']) === undefined ? 'is a provider part whose data is not JSON' : undefined;
-    default:
-      return `has the unknown type ${shown(part['type'])}`;
-  }
-}
-
-function isSubstance(part: ReplyPart): boolean {
-  return part.type === 'text' ? part.text.trim() !== '' : part.type !== 'thinking';
-}
-
-function malformed(what: string, response: unknown): LLMError {
-  const usage = isRecord(response) && isRecord(response['usage']) ? toUsage(response['usage']) : undefined;
-  return new LLMError({
-    kind: 'malformed_response',
-    message: `What LLM.chat returned is not a reply: ${what}. It began: ${shown(response).slice(0, 200)}`,
-    ...(usage !== undefined && { usage }),
-  });
-}
-
-function shown(value: unknown): string {
-  try {
-    const text: string | undefined = JSON.stringify(value);
-    return text ?? String(value);
-  } catch {
-    return String(value);
-  }
 }

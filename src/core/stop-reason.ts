@@ -55,6 +55,23 @@ export type TurnStopReason =
   | 'suspended'
   | 'fatal_error';
 
+const TURN_ONLY: ReadonlySet<unknown> = new Set<TurnStopReason>([
+  'max_steps',
+  'max_budget',
+  'deadline',
+  'circuit_breaker',
+  'context_overflow',
+  'aborted',
+  'stopped',
+  'suspended',
+  'fatal_error',
+]);
+
+/** True for a turn stop reason, whatever a condition without types gave. */
+export function isTurnStopReason(value: unknown): value is TurnStopReason {
+  return TURN_ONLY.has(value) || (isStepStopReason(value) && value !== 'tool_use');
+}
+
 /**
  * True if a reply that ended so is whole, so that its tool calls may run. A reply that was cut off, filtered or
  * paused may hold half of what the model meant.

@@ -260,11 +260,14 @@ class Batch implements ToolBatch, CallBatch {
     if (prior?.started !== undefined) return undefined;
     run.state = 'authorizing';
     let asked = 0;
+    let suspender = -1;
     if (prior?.decision !== undefined) {
       const answered = await this.#carryOut(run, tool, { decision: prior.decision });
       if (answered !== undefined) return answered;
-      // The decision stands for the hook that suspended; those behind it have not been asked.
-      asked = this.scope.hooks.findIndex((_, index) => hookKey(this.scope.hooks, index) === prior.decidedFor) + 1;
+      // The decision stands for the hook that suspended; those behind it have not been asked. What it has not seen is the
+      // edited arguments: those it may still refuse.
+      suspender = this.scope.hooks.findIndex((_, index) => hookKey(this.scope.hooks, index) === prior.decidedFor);
+      asked = prior.decision.action === 'edit' ? suspender : suspender + 1;
     }
     for (const [index, hook] of this.scope.hooks.entries()) {
       if (index < asked || hook.authorizeToolCall === undefined) continue;
@@ -278,6 +281,7 @@ class Batch implements ToolBatch, CallBatch {
         return errorOutcome(`The call was denied: hook "${hook.name}" failed: ${messageOf(error)}`);
       }
       this.#checkpoint(run);
+      if (index === suspender && decision.action === 'suspend') continue;
       const key = hookKey(this.scope.hooks, index);
       const answered = await this.#carryOut(run, tool, { decision, hook: key });
       if (answered !== undefined) return answered;

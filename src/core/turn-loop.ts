@@ -6,13 +6,14 @@
  * - R3 Stop beats continue: an abort, `control.stop()`, a hook's or a tool's stop win over steering and continuations.
  * - R4 A limit is checked before money is spent on a step.
  */
+import { isThenable } from './event-dispatcher.ts';
 import { isTurnloopError, messageOf, summarizeError, TurnloopError } from './errors.ts';
 import { TRANSCRIPT_VERSION, type AfterLimit, type ReachedLimit, type SuspendedCall } from './events.ts';
 import type { BeforeStepResult, FinishedStep, HookContext, StepSettings, StopCondition, StopDecision, StopRequest } from './hooks.ts';
 import { isRecord } from './json.ts';
 import { isUserMessage, textOf, userMessage, type AssistantMessage, type Message, type UserMessage } from './message.ts';
 import { createRecoveryState, type RecoveryState } from './step-request.ts';
-import type { StepStopReason, TurnStopReason } from './stop-reason.ts';
+import { isTurnStopReason, type StepStopReason, type TurnStopReason } from './stop-reason.ts';
 import type { ToolCallDecision } from './tool.ts';
 import type { ToolBatch } from './tool-call.ts';
 import { toolSet } from './tool-input.ts';
@@ -354,11 +355,12 @@ export class TurnLoop {
     const stop = await this.#askAfterStep(finished);
     if (scope.isAborted) return { end: this.#abortEnd() };
     this.#activeStep = undefined;
+    // The step was granted after a limit: the turn has ended already, whatever else would end it.
+    const limitEnd = this.#limitEnd();
+    if (limitEnd !== undefined) return limitEnd;
     if (stop !== undefined) return { end: stop };
     if (stoppedBy !== undefined) return { end: { stopReason: 'stopped', stoppedBy } };
     if (this.#control.stopRequested && finished.stopReason === 'tool_use') return { end: STOPPED_BY_CONTROL };
-    const limitEnd = this.#limitEnd();
-    if (limitEnd !== undefined) return limitEnd;
     if (limit !== undefined) {
       const end = await this.#continueAfterLimit(limit);
       return end === undefined ? 'next' : { end };
@@ -369,8 +371,8 @@ export class TurnLoop {
   /** The end of a turn whose last step was granted after a limit. */
   #limitEnd(): { readonly end: End } | undefined {
     if (this.#afterLimit === undefined) return undefined;
-    const { stopReason, stoppedBy } = this.#afterLimit;
-    return { end: { stopReason, stoppedBy } };
+    const { stopReason, stoppedBy, stopMessage } = this.#afterLimit;
+    return { end: { stopReason, stoppedBy, stopMessage } };
   }
 
   async #askAfterStep(finished: FinishedStep): Promise<End | undefined> {
@@ -408,8 +410,12 @@ export class TurnLoop {
     for (const condition of this.#conditions) {
       if (afterReply && condition.afterReply !== true) continue;
       try {
-        const decision = condition(state);
-        if (isRecord(decision)) return decision;
+        const decision: unknown = condition(state);
+        if (decision === undefined || decision === null || decision === false) continue;
+        if (isStopDecision(decision)) return decision;
+        if (isThenable(decision)) decision.then(undefined, () => undefined);
+        const given = isThenable(decision) ? 'a promise: it has to answer at once' : typeof decision;
+        throw new TypeError(`it returned neither undefined nor { stopReason, name }, but ${given}`);
       } catch (error) {
         // A limit that cannot be asked must not let money through.
         return { stopReason: 'fatal_error', name: condition.name, reason: `A stop condition failed: ${messageOf(error)}` };
@@ -472,7 +478,7 @@ export class TurnLoop {
     this.#limitAsked = true;
     const goOn = await this.#askToContinue(stopReason, true);
     if (goOn === undefined || this.#scope.isAborted) return this.#scope.isAborted ? this.#abortEnd() : end;
-    this.#afterLimit = { stopReason, stoppedBy: name };
+    this.#afterLimit = { stopReason, stoppedBy: name, ...(reason !== undefined && { stopMessage: reason }) };
     await this.#recordMessage(goOn, this.#afterLimit);
     return undefined;
   }
@@ -601,6 +607,10 @@ function interruptedEnd(stopReason: TurnStopReason): End {
   if (stopReason === 'aborted' || stopReason === 'deadline') return { stopReason, stopMessage };
   const message = 'The request had failed; the process stopped before it was recorded why.';
   return { stopReason, stopMessage, error: new TurnloopError('request_failed', message) };
+}
+
+function isStopDecision(value: unknown): value is StopDecision {
+  return isRecord(value) && isTurnStopReason(value['stopReason']) && value['stopReason'] !== 'suspended' && typeof value['name'] === 'string';
 }
 
 function asTurnloopError(error: unknown): TurnloopError {

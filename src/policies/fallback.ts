@@ -9,7 +9,8 @@
  */
 import { assertLLM, assertOptions } from '../core/assert.ts';
 import { changeLLMError, isLLMError, toLLMError, type LLMError, type LLMErrorKind, type PartialReplyPart } from '../core/errors.ts';
-import { attemptChat, type LLM, type LLMCapabilities, type LLMRequest, type LLMResponse } from '../core/llm.ts';
+import { attemptChat } from '../core/attempt-chat.ts';
+import type { LLM, LLMCapabilities, LLMRequest, LLMResponse } from '../core/llm.ts';
 import { heldBack } from './attempt-gate.ts';
 import { assertKinds, PASSING_KINDS } from './error-kinds.ts';
 

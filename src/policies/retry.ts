@@ -11,7 +11,8 @@
  * 4. While a decorator further out holds attempts back, as an open circuit breaker does, none starts.
  */
 import { type LLMError, toLLMError } from '../core/errors.ts';
-import { attemptChat, decorateLLM, type LLM, type LLMRequest, type LLMResponse } from '../core/llm.ts';
+import { attemptChat } from '../core/attempt-chat.ts';
+import { decorateLLM, type LLM, type LLMRequest, type LLMResponse } from '../core/llm.ts';
 import { sleep, systemRuntime } from '../core/runtime.ts';
 import { assertLLM, assertOptions } from '../core/assert.ts';
 import { heldBack } from './attempt-gate.ts';

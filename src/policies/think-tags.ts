@@ -10,7 +10,8 @@
  */
 import { changeLLMError, isLLMError, LLMError, type PartialReplyPart } from '../core/errors.ts';
 import { isRecord } from '../core/json.ts';
-import { attemptChat, decorateLLM, type LLM, type LLMDelta, type LLMRequest, type LLMResponse, type ReplyPart } from '../core/llm.ts';
+import { attemptChat } from '../core/attempt-chat.ts';
+import { decorateLLM, type LLM, type LLMDelta, type LLMRequest, type LLMResponse, type ReplyPart } from '../core/llm.ts';
 import type { TextPart, ThinkingPart } from '../core/message.ts';
 import { assertLLM, assertOptions } from '../core/assert.ts';
 import { createThinkTagRules, type ThinkTag, type ThinkTagRegions, type ThinkTagRules, ThinkTagScanner } from './think-tag-scanner.ts';

@@ -9,7 +9,8 @@
  */
 import { assertLLM, assertNumbers, assertOptions } from '../core/assert.ts';
 import { isLLMError, LLMError, type LLMErrorOptions } from '../core/errors.ts';
-import { attemptChat, decorateLLM, type LLM, type LLMRequest, type LLMResponse } from '../core/llm.ts';
+import { attemptChat } from '../core/attempt-chat.ts';
+import { decorateLLM, type LLM, type LLMRequest, type LLMResponse } from '../core/llm.ts';
 import { systemRuntime } from '../core/runtime.ts';
 import { startDeadline, type DeadlineLimits, type DeadlinePhase } from './timeouts-deadline.ts';
 

@@ -109,6 +109,36 @@ describe('a stop condition', () => {
     expect(resultLines(recorded)).toStrictEqual(resultLines(whole.recorded));
   });
 
+  it.each([
+    ['a promise', async () => undefined, 'a promise: it has to answer at once'],
+    ['a promise that fails', () => Promise.reject(new Error('later')), 'a promise: it has to answer at once'],
+    ['no decision', () => ({ stopReason: 'enough' }), 'but object'],
+  ])('that answers with %s ends the turn as a failure that says so', async (_name, answer, words) => {
+    // As a host without types would.
+    const condition = answer as unknown as StopCondition;
+
+    const { result, llm } = await runScripted({ stopWhen: condition });
+
+    expect(result).toMatchObject({ stopReason: 'fatal_error' });
+    expect(result.error!.message).toContain(words);
+    expect(llm.callCount).toBe(0);
+  });
+
+  it('keeps its stop and its reason over the last step that a hook grants, whatever other hooks say of that step', async () => {
+    const strict: Hook = { name: 'strict', afterStep: ({ step }) => (step === 2 ? { reason: 'Enough.' } : undefined) };
+    const limit: StopCondition = ({ steps }) => (steps >= 1 ? { stopReason: 'max_steps', name: 'limit', reason: 'One step.' } : undefined);
+
+    const { result, recording } = await runScripted({
+      replies: [toolCall('echo'), toolCall('echo')],
+      tools: [echoTool()],
+      hooks: [FINAL, strict],
+      stopWhen: limit,
+    });
+
+    expect(result).toMatchObject({ stopReason: 'max_steps', stoppedBy: 'limit', stopMessage: 'One step.', steps: 2 });
+    expect(recording.of('turn.end')).toMatchObject([{ stopReason: 'max_steps', stoppedBy: 'limit', stopMessage: 'One step.' }]);
+  });
+
   it('that throws ends the turn as a failure, not by a rejection', async () => {
     const { result } = await runScripted({
       stopWhen: () => {

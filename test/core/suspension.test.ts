@@ -251,6 +251,20 @@ describe('a resume with decisions', () => {
     expect(resultTexts(recorded)[0]).toContain('"text" must be string, not number');
   });
 
+  it('A20 asks the hook that suspended about edited arguments: it may refuse them, and does not suspend them again', async () => {
+    const guard: Hook = {
+      name: 'approval',
+      authorizeToolCall: (_context, { input }) =>
+        JSON.stringify(input).includes('secret') ? { action: 'deny', reason: 'Never there.' } : { action: 'suspend' },
+    };
+    const before = await suspended([toolCall('move', { path: 'a' })], { tools: [mover()], hooks: [guard] });
+    const decide = (path: string): Promise<ScriptedOutcome> =>
+      resumed(before, [{ toolCallId: 'call_1', action: 'edit', input: { path } }], { tools: [mover()], hooks: [guard] });
+
+    expect(resultTexts((await decide('z')).recorded)).toStrictEqual(['moved z']);
+    expect(resultTexts((await decide('secret')).recorded)[0]).toContain('Never there.');
+  });
+
   it('A20 sends the model all results in provider order', async () => {
     const calls = ['a', 'b', 'c'].map((path) => toolCall('move', { path }));
     const before = await suspended(calls, { tools: [mover()], hooks: [approval('nothing'), secondOnly()] });

@@ -1,6 +1,6 @@
 /** withRetry inside a turn, as a black box: what listeners and the transcript see of failed attempts. */
 import { describe, expect, it } from 'vitest';
-import { LLMError, type LLMErrorKind, type LoopEvent, type ToolContext } from 'turnloop';
+import { decorateLLM, LLMError, type LLMErrorKind, type LLMResponse, type LoopEvent, NO_USAGE, type ToolContext } from 'turnloop';
 import { withRetry } from 'turnloop/policies';
 import { cutStream, recordingTool, repeat, toolCall } from 'turnloop/testing';
 import { runScripted } from './run-scripted.ts';
@@ -58,6 +58,21 @@ describe('withRetry in a turn', () => {
 
     expect(result).toMatchObject({ stopReason: 'end_turn', text: 'partial no more' });
     expect(visibleText(listener.events)).toBe('partial no more');
+  });
+
+  it.each([
+    ['is empty', { content: [], stopReason: 'end_turn', usage: NO_USAGE }],
+    ['is none', undefined],
+  ])('RT1 asks again after a reply that %s, which whoever wrote the adapter did not see', async (_what, reply) => {
+    const replies = [reply, { content: [{ type: 'text', text: 'second' }], stopReason: 'end_turn', usage: NO_USAGE }];
+
+    const { result, listener } = await runScripted({
+      replies: [],
+      decorate: (inner) => withRetry(decorateLLM(inner, async () => replies.shift() as LLMResponse)),
+    });
+
+    expect(result).toMatchObject({ stopReason: 'end_turn', text: 'second' });
+    expect(listener.of('step.retrying')).toMatchObject([{ error: { kind: 'malformed_response' } }]);
   });
 
   it('RT8 emits nine step.retrying events by default, then ends with the error', async () => {

@@ -271,7 +271,7 @@ describe('withRetry', () => {
           }
           late[0]?.({ type: 'text', text: 'late' });
           onDelta?.({ type: 'text', text: 'second' });
-          return { content: [], stopReason: 'end_turn', usage: NO_USAGE };
+          return { content: [{ type: 'text', text: 'second' }], stopReason: 'end_turn', usage: NO_USAGE };
         },
       },
       { baseDelayMs: 0 },
