@@ -2,6 +2,7 @@
 import type { BenchCase } from '../lib/bench-case.ts';
 import { concurrency } from './concurrency.ts';
 import { context } from './context.ts';
+import { estimate } from './estimate.ts';
 import { longTurn } from './long-turn.ts';
 import { loop } from './loop.ts';
 import { request } from './request.ts';
@@ -9,4 +10,4 @@ import { scheduler } from './scheduler.ts';
 import { stream } from './stream.ts';
 import { wireCases } from './wire.ts';
 
-export const CASES: readonly BenchCase[] = [loop, stream, concurrency, scheduler, longTurn, request, ...wireCases, context];
+export const CASES: readonly BenchCase[] = [loop, stream, concurrency, scheduler, longTurn, request, ...wireCases, context, estimate];

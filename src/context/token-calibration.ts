@@ -5,7 +5,8 @@
  * marks, Chinese …) that the requests had. A tokenizer that needs half as much again for Chinese and nothing more for
  * English would be misjudged as soon as a conversation changes from one to the other, so the weight of each class is
  * learned beside it, by a Kalman filter over the shares of the classes: what no request has shown yet stays near what
- * is known of the others.
+ * is known of the others. It learns from what came since an earlier request of the same conversation, where there was
+ * one: a few messages tell more of their classes than a history in which they are one part of a hundred.
  *
  * - C1 As long as the mix stays, the factor is the moving average alone.
  * - C2 Factors stay between 0.5 and 4, whatever is observed.
@@ -24,11 +25,13 @@ const MOST_FACTOR = 4;
 
 /** How far weights may lie from 1 together, and each from the others, as variances. */
 const COMMON_VARIANCE = 0.3 ** 2;
-const OWN_VARIANCE = 0.3 ** 2;
-/** How far a request's ratio lies from what the weights say: the error of the estimate itself. */
-const NOISE_VARIANCE = 0.01 ** 2;
+const OWN_VARIANCE = 0.2 ** 2;
+/** How far the ratio of a few messages, or of a whole request, lies from what the weights say. */
+const NOISE_VARIANCE = 0.1 ** 2;
 /** How much a weight may change from request to request: texts change. */
 const DRIFT_VARIANCE = 0.004 ** 2;
+/** Fewer new tokens of the estimate tell nothing: what frames a message weighs too much in them. */
+const LEAST_LEARNED = 20;
 
 /** A calibration as plain JSON. */
 export interface CalibrationState {
@@ -42,6 +45,14 @@ export interface CalibrationState {
   readonly weights: readonly number[];
   /** How sure each weight is, and how they hang together: a square matrix, row by row. */
   readonly covariance: readonly number[];
+}
+
+/** A request that was counted. */
+export interface CountedRequest {
+  /** Tokens of it, by the estimate. */
+  readonly counts: TokenCounts;
+  /** Tokens of it, by the provider. */
+  readonly tokens: number;
 }
 
 /** What is known of one model's tokenizer. */
@@ -73,21 +84,27 @@ export class Calibration {
     return clamp((this.#factor * this.#weightOf(sharesOf(counts, total))) / this.#weightOf(this.#mix));
   }
 
-  /** Learns that a request with these estimated tokens had so many. */
-  observe(counts: TokenCounts, tokens: number): void {
+  /**
+   * Learns what a request had.
+   *
+   * @param earlier - A request that this one begins with.
+   */
+  observe({ counts, tokens }: CountedRequest, earlier?: CountedRequest): void {
     const total = sumOf(counts);
-    const ratio = clamp(tokens / total);
     const shares = sharesOf(counts, total);
     const weight = this.#samples < FIRST_SAMPLES ? FIRST_WEIGHT : LATER_WEIGHT;
-    this.#factor = clamp(this.#factor + weight * (ratio - this.#factor));
+    this.#factor = clamp(this.#factor + weight * (clamp(tokens / total) - this.#factor));
     // Before the first sample there is no mix.
     const mixWeight = this.#samples === 0 ? 1 : weight;
     shares.forEach((share, kind) => {
       const known = this.#mix[kind] ?? 0;
       this.#mix[kind] = known + mixWeight * (share - known);
     });
-    this.#learnWeights(shares, ratio);
     this.#samples += 1;
+
+    const added = earlier === undefined ? counts : counts.map((count, kind) => count - (earlier.counts[kind] ?? 0));
+    const addedTotal = sumOf(added);
+    if (addedTotal >= LEAST_LEARNED) this.#learnWeights(sharesOf(added, addedTotal), clamp((tokens - (earlier?.tokens ?? 0)) / addedTotal));
   }
 
   /** All of it, as plain JSON. */

@@ -12,6 +12,7 @@ import { assertNumbers, assertOptions } from '../core/assert.ts';
 import type { LLM } from '../core/llm.ts';
 import type { Message } from '../core/message.ts';
 import { Calibration } from './token-calibration.ts';
+import { CountedRequests } from './token-counted.ts';
 import { type EstimatedRequest, RequestCounter } from './token-history.ts';
 import type { MediaTokens } from './token-message.ts';
 import { type EstimatorSnapshot, readSnapshot } from './token-snapshot.ts';
@@ -113,6 +114,13 @@ export function createTokenEstimator(options: TokenEstimatorOptions = {}): Token
   const counter = new RequestCounter(typeof mediaTokens === 'function' ? checkedTokens(mediaTokens) : () => mediaTokens);
   const models = new Models(snapshot);
 
+  function learn({ calibration, counted }: KnownModel, request: EstimatedRequest, tokens: number): void {
+    const counts = counter.ofRequest(request);
+    if (!isTelling(sumOf(counts), tokens)) return;
+    calibration.observe({ counts, tokens }, counted.before(request, counter));
+    counted.add(request, { counts, tokens });
+  }
+
   return {
     estimateText: (text) => {
       const counts = noTokens();
@@ -127,15 +135,14 @@ export function createTokenEstimator(options: TokenEstimatorOptions = {}): Token
     factorOf: (model) => models.get(model)?.calibration.factor ?? 1,
     observe: (request, model, inputTokens) => {
       if (!isCount(inputTokens)) return;
-      const counts = counter.ofRequest(request);
       const known = models.open(model);
       known.window.fit(inputTokens);
-      if (isTelling(sumOf(counts), inputTokens)) known.calibration.observe(counts, inputTokens);
+      learn(known, request, inputTokens);
     },
     observeOverflow: (request, model, { window, tokens } = {}) => {
-      const counts = counter.ofRequest(request);
       const known = models.open(model);
-      if (isCount(tokens) && isTelling(sumOf(counts), tokens)) known.calibration.observe(counts, tokens);
+      if (isCount(tokens)) learn(known, request, tokens);
+      const counts = counter.ofRequest(request);
       const refused = isCount(tokens) ? tokens : sumOf(counts) * known.calibration.factorFor(counts);
       known.window.refuse(refused, isCount(window) ? Math.floor(window) : undefined);
     },
@@ -171,6 +178,7 @@ interface KnownModel {
   readonly modelId: string;
   readonly calibration: Calibration;
   readonly window: ObservedWindow;
+  readonly counted: CountedRequests;
 }
 
 /** Models by provider and id. Names are data: they are keys of maps only. */
@@ -179,7 +187,7 @@ class Models {
 
   constructor(snapshot: unknown) {
     for (const { provider, modelId, calibration, window } of readSnapshot(snapshot)) {
-      this.#set({ provider, modelId, calibration: new Calibration(calibration), window: new ObservedWindow(window) });
+      this.#set({ provider, modelId, calibration: new Calibration(calibration), window: new ObservedWindow(window), counted: new CountedRequests() });
     }
   }
 
@@ -190,7 +198,9 @@ class Models {
   /** The model, with nothing known of it if it is new. */
   open(model: EstimatedModel): KnownModel {
     const { provider, modelId } = model;
-    return this.get(model) ?? this.#set({ provider, modelId, calibration: new Calibration(), window: new ObservedWindow() });
+    const known = this.get(model);
+    if (known !== undefined) return known;
+    return this.#set({ provider, modelId, calibration: new Calibration(), window: new ObservedWindow(), counted: new CountedRequests() });
   }
 
   snapshot(): EstimatorSnapshot {

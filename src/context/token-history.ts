@@ -45,9 +45,13 @@ export class RequestCounter {
     return counts;
   }
 
-  /** Tokens of a request, in an array of the caller's own. */
-  ofRequest({ systemPrompt, tools, messages }: EstimatedRequest): TokenCounts {
-    const counts = this.#ofHistory(messages);
+  /**
+   * Tokens of a request, in an array of the caller's own.
+   *
+   * @param length - With that many of its messages only. @defaultValue all
+   */
+  ofRequest({ systemPrompt, tools, messages }: EstimatedRequest, length: number = messages.length): TokenCounts {
+    const counts = this.#ofHistory(messages, length);
     addCounts(this.#ofPrompt(systemPrompt), counts);
     for (const tool of tools) addCounts(this.#ofTool(tool), counts);
     return counts;
@@ -71,12 +75,12 @@ export class RequestCounter {
     return counts;
   }
 
-  #ofHistory(messages: readonly Message[]): TokenCounts {
+  #ofHistory(messages: readonly Message[], length: number): TokenCounts {
     let common = 0;
     while (common < messages.length && common < this.#last.length && messages[common] === this.#last[common]) common += 1;
     if (common < messages.length) this.#replaceTail(common, messages);
     const counts = noTokens();
-    if (messages.length > 0) counts.forEach((_, kind) => (counts[kind] = this.#sums[(messages.length - 1) * SIZE + kind] ?? 0));
+    if (length > 0) counts.forEach((_, kind) => (counts[kind] = this.#sums[(length - 1) * SIZE + kind] ?? 0));
     return counts;
   }
 

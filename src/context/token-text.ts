@@ -117,11 +117,11 @@ interface ForeignWord {
 }
 
 /** What a mark before a run of Chinese or its neighbours adds: it is seldom one token with it. */
-const MARK_BEFORE_CJK = 0.6;
+const MARK_BEFORE_CJK = 0.53;
 /** What a run adds, however long. */
-const CJK_RUN = 0.17;
-const CHINESE_PAIR = 0.93;
-const CHINESE_CHARACTER = 1.02;
+const CJK_RUN = 0.285;
+const CHINESE_PAIR = 0.905;
+const CHINESE_CHARACTER = 0.97;
 const KANA = 0.63;
 const HANGUL = 0.69;
 const LATIN_AMONG_OTHERS = 0.59;

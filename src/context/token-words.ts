@@ -14,47 +14,47 @@ export const BEFORE = { nothing: 0, space: 1, digit: 2, letter: 3, mark: 4 } as 
 export type Before = (typeof BEFORE)[keyof typeof BEFORE];
 
 /** What a length adds to the score of a word, from 0 letters to 16 and more. */
-const BY_LENGTH = [0.0, -5.73, -4.18, -2.87, -2.38, -1.67, -1.19, -0.58, 0.23, 0.78, 1.4, 2.0, 2.51, 2.62, 3.42, 3.37, 4.65];
+const BY_LENGTH = [0.0, -6.16, -4.49, -3.13, -2.56, -1.83, -1.25, -0.64, 0.22, 0.85, 1.47, 2.08, 2.63, 2.86, 3.65, 3.81, 5.19];
 /** By what stands before the word. */
-const BY_BEFORE = [0.42, -0.46, 0.94, -0.31, 1.78];
+const BY_BEFORE = [0.48, -0.45, 1.02, -0.25, 1.88];
 /** All small, one capital, several capitals. */
-const BY_CAPITALS = [0.03, 0.78, 1.57];
+const BY_CAPITALS = [0.12, 0.84, 1.74];
 /** A word with an ending such as `'s`. */
-const BY_ENDING = 2.21;
+const BY_ENDING = 2.31;
 
 /**
  * What a pair of neighbours adds: a row for the first letter, a column for the second, each from a to z, then the edge
  * of the word, then any letter with an accent. The code of a character less 60, in twentieths.
  */
 const PAIRS: readonly string[] = [
-  'M@86XA0H>CI176P6M/91D<@88@B@',
-  'BOMQ5UVFC)A2RX7TG?AK2GEZDQAN',
-  ';PAO2SN58X28TU8SG:I38[KM?F>M',
-  'ALVD:OIW:C=HEK=KFD?GAEFBB=4K',
-  '6H57C8@LFKO<;6@;(53:L:73AI.D',
-  '=MRQ:;:J4DEHHC4HE6ZC;FRF7G<G',
-  'HLNT7NF1:DM<LB:pI7?IB@VCA59S',
-  ';C>S8JEL8FHMD>6@CL]&BFVCKD9G',
-  '<=64966L@EG8B4&8G<95LANEO8JC',
-  '@IOF;JLCKF<ULA<CAG=O<JEHDEO2',
-  '>H;C=LDCCAHNQ?MJFPDEAL<DPG:=',
-  ';6^772KI7HPBU=4<H;@;7@@[2[5H',
-  '73O]/LB]:ZO;<O;5?MEUBJGIQE9C',
-  'CR83=@3G>BADF@?EMM63><MCIG6B',
-  '9:>;F-:K=12=70=9I/G<3:.GGDCP',
-  '@NM<7LMAEIS6BJ2<H7L=9DCA@F>J',
-  'DCCIJFIEC@I1GKFC@API-FHEFCX<',
-  '8NB:8:5E7CCJ?14RC>>=ACLE5D6J',
-  'GT:G8:K<;MBWL>=@Q866:MAJ?E5K',
-  '<^BP8@S%8JGJCH52D9?A=L51-G1F',
-  '<>:=7@BPBIG-78M8E/94NFDEFJGK',
-  '4IMK5I>F8DDDLQ>=EJRKHLFKPC@M',
-  '=JOC8NW68CGDK52HF=@NQJ06MN?C',
-  ':@;HMFF3EFDIBFK<CYLBJJE9@O:G',
-  'G@SJQHWM@BGA?71=DH66SC9FF@1F',
-  '?EGF>FOFOBHRQ@UCBEKI=H<@IBEC',
-  '8;72:>B<8?B=;8=4L=5::C8S:O<N',
-  'EBEOO;F>IRFFNE7P9DCLFKC=OOQ<',
+  'M@64Z@.I<CH065V5Q.80C<?57?D@',
+  'BONT3WZIB(A1S]5WJ?BM1KH^EWBP',
+  ':QAP1VQ37^06VY7RH9J39]OM@G>O',
+  '@LXF<PH]:G=ICL=MID?GBFFBG;4L',
+  '7H45A7?KGKP;<6>:)53:N:71BI.C',
+  '>PUS:;5P3FHHNA2MG7]C;LUI6L<G',
+  'GNRX8PE-<GO<O?;rL8>HA<]GA38W',
+  ';E<W7OJO9IHOD>4CEK]#AK]GMH:H',
+  '<;55865NAEF7A3$6G=85NCTGS6KC',
+  '?OSG<QRDMJ7XTA:EBJ=U:LFMHIO-',
+  'AL6B;KDDDBINU@MNJRCD@R=IQL:=',
+  ';5c551ML7GS@M737I:@;6CAc0a7H',
+  '53Pa-O@c8aT?;T:2@PDU?NKOSJ6B',
+  'BT72=B3H?BCCF=?HUN62=>LEIH6@',
+  '89<:E+8M?.0<:/>7O/H<3>-JFADT',
+  '@QL<7ML?ERV8?N0=K7O>7EDD@K?J',
+  'BEENMJLJFBN)LSJF>>XK+IOIJGX<',
+  '7QB8786D7EDK?04[D??=@DOJ5C6I',
+  'GX:J77L;:PBULD<@T865:O?O?D6K',
+  ';a@S8BP$8PHJCG55I:?A=N21+H1E',
+  ':<7<7>AVBJG-67N7I.83PFHIGLHL',
+  '4JWM2N@I7GGFQT<<ILWNIOHRYD?L',
+  '<RVC7V]45FL>R/0MH;ASWO//QT?E',
+  ':@:GOJJ/GHGOBJS=B]PDJQK7=T9N',
+  'G>VNSLXS>DIC<61<II44^D:HG?1F',
+  '>IHG?IUJPDLVTAXDDINL=L:>KAFC',
+  '8<72:>A<9@A<=8>4L=5;<C8S7P<P',
+  'ECEQO9H>ISEFPD6R7DCKGMF=RPR;',
 ];
 const EDGE = 26;
 const ACCENTED = 27;
