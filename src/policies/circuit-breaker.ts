@@ -9,6 +9,7 @@
  * 2. A wait ends at once when its signal aborts, and a probe that is aborted goes to the next in line at once, whether
  *    or not the model heeds the signal.
  * 3. A request waits at most once because of a failure of its own: a provider that flaps holds no turn for ever.
+ * 4. A request that stands under the same breaker twice is counted and held back once, by the outer one.
  */
 import { assertLLM, assertNumbers, assertOptions } from '../core/assert.ts';
 import { changeLLMError, toLLMError, type LLMErrorKind } from '../core/errors.ts';
@@ -19,6 +20,7 @@ import { gateAttempts, heldBack } from './attempt-gate.ts';
 import { assertSnapshot, type CircuitBreakerSnapshot } from './circuit-breaker-snapshot.ts';
 import { BreakerState } from './circuit-breaker-state.ts';
 import { Visit, type VisitedBreaker } from './circuit-breaker-visit.ts';
+import { countedBy, isCountedBy } from './counting.ts';
 import { assertKinds, PASSING_KINDS } from './error-kinds.ts';
 import { serverDelayMs } from './retry.ts';
 
@@ -139,6 +141,7 @@ export function createCircuitBreaker(options: CircuitBreakerOptions = {}): Circu
  * - A probe that hangs holds up all who wait for it: put `withTimeouts` inside, unless the adapter has timeouts.
  * - What waits inside of it for a retry, a place of a limit or a rate is not sent either. A decorator of your own that
  *   waits before it sends should stand outside.
+ * - The same breaker twice on one path counts once: the outermost decides, by what came of the whole request.
  *
  * Notices: `circuitBreaker.opened` `{failures, kind, remainingMs}`, `circuitBreaker.waiting` `{remainingMs}` (0 while a
  * probe is under way), `circuitBreaker.probing` `{failures}`, `circuitBreaker.closed` `{failures}`: how many it had been.
@@ -159,9 +162,11 @@ export function withCircuitBreaker(llm: LLM, breaker: CircuitBreaker = createCir
   const { state, mode, kinds, openMs } = found;
 
   return decorateLLM(llm, async (request) => {
+    // It would wait for the probe that it holds itself.
+    if (isCountedBy(request, state)) return llm.chat(request);
     const { signal } = request;
     const visit = new Visit(found, request);
-    const gated = gateAttempts(request, () => visit.gate());
+    const gated = countedBy(gateAttempts(request, () => visit.gate()), state);
     try {
       for (let hasFailed = false; ; hasFailed = true) {
         for (let held = heldBack(gated); held !== undefined; held = heldBack(gated)) await held;

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { decorateLLM, type LLM, type LLMError, type LLMErrorKind, type Notice } from 'turnloop';
-import { type CircuitBreaker, type CircuitBreakerOptions, createCircuitBreaker, withCircuitBreaker, withRetry } from 'turnloop/policies';
+import { type CircuitBreaker, type CircuitBreakerOptions, createCircuitBreaker, withCircuitBreaker, withFallback, withRetry } from 'turnloop/policies';
 import { createConcurrencyLimit } from 'turnloop/policies/concurrency';
 import { cutStream, delayed, hanging, repeat, type Script, type ScriptedReply, scriptedLLM, virtualRuntime } from 'turnloop/testing';
 import { type Asking, failure, startRequest } from './decorated.ts';
@@ -635,6 +635,61 @@ describe('withCircuitBreaker, aborted', () => {
 
     expect(asking.outcome).toBe(controller.signal.reason);
     expect([llm.callCount, runtime.pendingTimers]).toStrictEqual([1, 0]);
+  });
+});
+
+describe('withCircuitBreaker, the same breaker twice on one path', () => {
+  const NESTINGS: readonly [string, (llm: LLM, breaker: CircuitBreaker) => LLM][] = [
+    ['directly', (llm, breaker) => withCircuitBreaker(withCircuitBreaker(llm, breaker), breaker)],
+    ['around a fallback', (llm, breaker) => withCircuitBreaker(withFallback([withCircuitBreaker(llm, breaker)]), breaker)],
+    ['around a retry that does not retry', (llm, breaker) => withCircuitBreaker(withRetry(withCircuitBreaker(llm, breaker), { maxAttempts: 1 }), breaker)],
+    ['three times', (llm, breaker) => withCircuitBreaker(withCircuitBreaker(withCircuitBreaker(llm, breaker), breaker), breaker)],
+  ];
+
+  it.each(NESTINGS)('C2 counts a failure once, %s', async (_how, nest) => {
+    const runtime = virtualRuntime();
+    const breaker = createCircuitBreaker({ failures: 4 });
+    const llm = nest(scriptedLLM([failure('server'), failure('server'), 'ok']), breaker);
+
+    const counts: number[] = [];
+    for (let count = 0; count < 3; count += 1) {
+      await runtime.settle(startRequest(llm, runtime).response).catch(() => undefined);
+      counts.push(breaker.failures);
+    }
+
+    expect(counts).toStrictEqual([1, 2, 0]);
+  });
+
+  it.each(NESTINGS)('C2 probes once it was open, and goes on, %s', async (_how, nest) => {
+    const runtime = virtualRuntime();
+    const breaker = createCircuitBreaker({ failures: 1 });
+    const asking = startRequest(nest(scriptedLLM([failure('server'), 'ok']), breaker), runtime);
+
+    await runtime.settle(asking.response);
+
+    expect([asking.outcome, asking.failed.length, breaker.state, runtime.now()]).toStrictEqual(['ok', 1, 'closed', OPEN_MS]);
+    expect([runtime.pendingTimers, asking.controller.listenerCount]).toStrictEqual([0, 0]);
+  });
+
+  it('C2 leaves it to the outer one: what a fallback in between answers is no failure', async () => {
+    const runtime = virtualRuntime();
+    const breaker = createCircuitBreaker({ failures: 1, mode: 'fail' });
+    const one = withCircuitBreaker(scriptedLLM([failure('server')]), breaker);
+    const asking = startRequest(withCircuitBreaker(withFallback([one, scriptedLLM(['second'])]), breaker), runtime);
+
+    await runtime.settle(asking.response);
+
+    expect([asking.outcome, breaker.state, breaker.failures]).toStrictEqual(['second', 'closed', 0]);
+  });
+
+  it('C2 still holds each of two breakers on one path to its own count', async () => {
+    const runtime = virtualRuntime();
+    const [inner, outer] = [createCircuitBreaker(), createCircuitBreaker()];
+    const llm = withCircuitBreaker(withCircuitBreaker(scriptedLLM([failure('server')]), inner), outer);
+
+    await runtime.settle(startRequest(llm, runtime).response).catch(() => undefined);
+
+    expect([inner.failures, outer.failures]).toStrictEqual([1, 1]);
   });
 });
 
