@@ -4,6 +4,7 @@
  * - A decision is found by the key that the approval hook made of the call; what the key means is the hook's business.
  * - Keys come from a model's arguments: they are kept in a map, and as data where they are written down.
  */
+import { isRecord } from '../core/json.ts';
 
 /** A decision that is remembered. */
 export type RememberedDecision = 'allow' | 'deny';
@@ -61,13 +62,22 @@ export function createApprovalMemory(entries: readonly ApprovalEntry[] = []): Ap
     decisions.delete(key);
     decisions.set(key, decision);
   };
-  for (const { key, decision } of entries) set(key, decision);
+  for (const [index, entry] of Array.from<unknown>(given).entries()) {
+    if (!isEntry(entry)) {
+      throw new TypeError(`createApprovalMemory: entry ${index} must have a \`key\`, which is a text, and a \`decision\`, 'allow' or 'deny'. For example: ${EXAMPLE}.`);
+    }
+    set(entry.key, entry.decision);
+  }
   return {
     get: (key) => decisions.get(key),
     set,
     forget: (key) => decisions.delete(key),
     entries: () => Array.from(decisions, ([key, decision]) => ({ key, decision })),
   };
+}
+
+function isEntry(value: unknown): value is ApprovalEntry {
+  return isRecord(value) && typeof value['key'] === 'string' && isRemembered(value['decision']);
 }
 
 /** True for a decision that can be remembered, whatever a store gave. */

@@ -7,7 +7,7 @@ const DEFAULT_MESSAGE =
   'The limit of this turn is reached: no tool can be called any more. Answer now with what you know, and say what is ' +
   'missing or was not done.';
 const DEFAULT_ON: readonly LimitStopReason[] = ['max_steps'];
-/** Every stop reason that a condition may give. */
+/** Every stop reason after which the loop asks whether to go on. */
 const REASONS: Readonly<Record<LimitStopReason, true>> = {
   end_turn: true,
   max_tokens: true,
@@ -22,14 +22,13 @@ const REASONS: Readonly<Record<LimitStopReason, true>> = {
   context_overflow: true,
   aborted: true,
   stopped: true,
-  fatal_error: true,
 };
 
 const ARGUMENT = { taker: 'finalAnswer', example: "hooks: [finalAnswer({ on: ['max_steps', 'max_budget'] })]" };
 const OPTIONS: Readonly<Record<keyof FinalAnswerOptions, true>> = { message: true, on: true };
 
-/** A stop reason that a stop condition may give. */
-export type LimitStopReason = StopDecision['stopReason'];
+/** A stop reason that a stop condition may give, and after which a turn may go on: after `fatal_error` none does. */
+export type LimitStopReason = Exclude<StopDecision['stopReason'], 'fatal_error'>;
 
 /** Options of {@link finalAnswer}. */
 export interface FinalAnswerOptions {
@@ -70,7 +69,7 @@ export function finalAnswer(options: FinalAnswerOptions = {}): Hook {
   }
   const isListOfReasons = Array.isArray(on) && on.length > 0 && on.every((reason) => typeof reason === 'string' && Object.hasOwn(REASONS, reason));
   if (!isListOfReasons) {
-    throw new TypeError(`finalAnswer: \`on\` must be a list of stop reasons that a condition can give. For example: ${ARGUMENT.example}.`);
+    throw new TypeError(`finalAnswer: \`on\` must be a list of stop reasons that a condition can give and that a turn can go on after, as after 'fatal_error' it cannot. For example: ${ARGUMENT.example}.`);
   }
   const reasons = new Set<string>(on);
   return {

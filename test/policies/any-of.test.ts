@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { NO_USAGE, type StopCondition, type StopState, toUsage } from 'turnloop';
 import { anyOf, maxBudget, maxSteps } from 'turnloop/policies';
 import { recordingTool, repeat, runScripted, toolCall } from 'turnloop/testing';
+import { watchRejections } from '../core/support.ts';
 
 function stateOf(parts: Partial<StopState> = {}): StopState {
   return { turnId: 'turn_1', steps: 0, usage: NO_USAGE, usageByModel: new Map(), modelId: undefined, afterReply: false, ...parts };
@@ -69,10 +70,36 @@ describe('anyOf', () => {
     expect(String(among.result.error)).toBe(String(alone.result.error));
   });
 
-  it('asks on behind a condition without types that gives null', () => {
-    const nothing = (() => null) as unknown as StopCondition;
+  it.each([null, undefined, false])('asks on behind a condition without types that gives %s', (given) => {
+    const nothing = (() => given) as unknown as StopCondition;
 
     expect(anyOf(nothing, maxSteps(1))(stateOf({ steps: 1 }))).toMatchObject({ stopReason: 'max_steps' });
+  });
+
+  it.each<readonly [string, () => unknown, string]>([
+    ['a promise', async () => undefined, 'a promise'],
+    ['a promise that fails', async () => Promise.reject(new Error('late')), 'a promise'],
+    ['a word', () => 'max_steps', 'string'],
+    ['an object that is no decision', () => ({ stop: true }), 'object'],
+  ])('ends the turn under the name of a condition that gives %s, as that one does alone', async (_what, answer, what) => {
+    const rejections = watchRejections();
+    const odd = Object.assign(answer as unknown as StopCondition, {});
+    Object.defineProperty(odd, 'name', { value: 'odd' });
+    const alone = await runScripted({ replies: ['never'], stopWhen: [odd] });
+    const among = await runScripted({ replies: ['never'], stopWhen: [anyOf(maxSteps(3), odd)] });
+    await new Promise((resolve) => setImmediate(resolve));
+    rejections.stop();
+
+    expect(among.result).toMatchObject({ stopReason: 'fatal_error', stoppedBy: 'odd' });
+    expect(among.result).toMatchObject({ stopReason: alone.result.stopReason, stoppedBy: alone.result.stoppedBy });
+    expect(String(among.result.error)).toContain(`odd returned neither undefined nor { stopReason, name }, but ${what}`);
+    expect(rejections.reasons).toStrictEqual([]);
+  });
+
+  it('names a condition without a name by its place', () => {
+    const nameless: readonly StopCondition[] = [(() => 1) as unknown as StopCondition];
+
+    expect(anyOf(maxSteps(3), ...nameless)(stateOf({ steps: 1 }))).toMatchObject({ stopReason: 'fatal_error', name: 'condition 2 of anyOf' });
   });
 
   it.each<[string, readonly unknown[], string]>([

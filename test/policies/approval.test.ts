@@ -1,6 +1,6 @@
 /** approval in full turns: rules, questions to a person, what is remembered, and what a suspension or an abort does to it. */
 import { describe, expect, it } from 'vitest';
-import { createTranscript, type Hook, type HookCall, ToolAccesses } from 'turnloop';
+import { createTranscript, type Hook, type HookCall, ToolAccesses, userMessage } from 'turnloop';
 import {
   approval,
   type ApprovalAnswer,
@@ -181,6 +181,51 @@ describe('approval by a person', () => {
     expect(tool.runCount).toBe(0);
   });
 
+  it.each<readonly [string, (call: HookCall) => boolean]>([
+    ['says', ({ description = '' }) => description.includes('sudo')],
+    ['touches', ({ accesses }) => JSON.stringify(accesses).includes('root')],
+    ['is given', ({ input }) => JSON.stringify(input).includes('sudo')],
+  ])('C7 holds a rule that looks at what a call %s against the edited call, not the one before', async (_what, matches) => {
+    const tool = recordingTool({
+      name: 'bash',
+      accesses: ({ command }) => ToolAccesses.write(String(command).startsWith('sudo') ? 'root' : 'home'),
+      describe: ({ command }) => `Run ${String(command)}`,
+    });
+    const { ask } = person({ action: 'edit', input: { command: 'sudo ls' } });
+    const { recorded } = await runScripted({
+      replies: [run('ls'), 'done'],
+      tools: [tool],
+      hooks: [approval({ ask, rules: [{ matches, decision: 'deny', reason: 'No sudo.' }] })],
+    });
+
+    expect(resultLines(recorded)).toStrictEqual([['call_1', 'error', 'No sudo.']]);
+    expect(tool.runCount).toBe(0);
+  });
+
+  it('C7 shows a rule the edited arguments as a copy: what it does to them changes no call', async () => {
+    const tool = bash();
+    const { ask } = person({ action: 'edit', input: { command: 'ls -l' } });
+    const spoil = (call: HookCall): boolean => {
+      if (commandOf(call) === 'ls -l') (call.input as { command: string }).command = 'rm a';
+      return false;
+    };
+    await runScripted({ replies: [run('ls'), 'done'], tools: [tool], hooks: [approval({ ask, rules: [{ matches: spoil, decision: 'deny' }] })] });
+
+    expect(tool.inputs).toStrictEqual([{ command: 'ls -l' }]);
+  });
+
+  it.each<readonly [string, Partial<TestTool>]>([
+    ['do', { describe: ({ command }: { readonly command?: unknown }) => { if (command === 'b') throw new Error('no words'); return 'ok'; } }],
+    ['touch', { accesses: ({ command }: { readonly command?: unknown }) => { if (command === 'b') throw new Error('no words'); return ToolAccesses.none(); } }],
+  ])('C7 denies an edited call of which the tool cannot say what it would %s', async (_what, says) => {
+    const tool = recordingTool({ name: 'bash' });
+    const { ask } = person({ action: 'edit', input: { command: 'b' } });
+    const { recorded } = await runScripted({ replies: [run('a'), 'done'], tools: [{ ...tool, ...says }], hooks: [approval({ ask })] });
+
+    expect(resultLines(recorded)).toStrictEqual([['call_1', 'error', 'The edited call was not run: the tool could not say what it does: no words']]);
+    expect(tool.runCount).toBe(0);
+  });
+
   it('C7 gives the model a person’s reason', async () => {
     const { ask } = person({ action: 'deny', reason: 'Use the test database.' });
     const { recorded } = await runScripted({ replies: [run('a'), 'done'], tools: [bash()], hooks: [approval({ ask })] });
@@ -275,6 +320,79 @@ describe('approval by a person', () => {
     expect(resultLines(recorded)).toStrictEqual([['call_1', 'error', expect.stringContaining('it was not run')]]);
     expect(rejections.reasons).toStrictEqual([]);
     expect(turn.runtime.pendingTimers).toBe(0);
+  });
+
+  it.each(['a cancel', 'steering'])('C7 asks anew about an equal call of a later step when the question was closed by %s, and ignores its answer', async (how) => {
+    const answers: ((answer: ApprovalAnswer) => void)[] = [];
+    const memory = createApprovalMemory();
+    const tool = bash();
+    const hooks = [approval({ memory, ask: () => new Promise((resolve) => answers.push(resolve)) })];
+    const turn = startScripted({ replies: [run('a'), run('a'), 'done'], tools: [tool], hooks });
+    await turn.runtime.flush();
+
+    if (how === 'a cancel') turn.control.cancelToolCall('call_1');
+    else void turn.control.steer(userMessage('Wait.'), { skipPendingCalls: true });
+    await turn.runtime.flush();
+    expect(answers).toHaveLength(2);
+    answers[0]?.({ action: 'allow', remember: true });
+    await turn.runtime.flush();
+    expect([tool.runCount, memory.entries()]).toStrictEqual([0, []]);
+
+    answers[1]?.({ action: 'deny', reason: 'No.' });
+    const { recorded, result } = await turn.finish();
+    expect(resultLines(recorded)[1]).toStrictEqual(['call_2', 'error', 'No.']);
+    expect(result.stopReason).toBe('end_turn');
+  });
+
+  it('C7 keeps a question open as long as one of the equal calls waits for it', async () => {
+    const answers: ((answer: ApprovalAnswer) => void)[] = [];
+    const memory = createApprovalMemory();
+    const tool = bash();
+    const hooks = [approval({ memory, ask: () => new Promise((resolve) => answers.push(resolve)) })];
+    const turn = startScripted({ replies: [[run('a'), run('a')], 'done'], tools: [tool], hooks });
+    await turn.runtime.flush();
+
+    turn.control.cancelToolCall('call_1');
+    await turn.runtime.flush();
+    answers[0]?.({ action: 'allow', remember: true });
+    const { recorded } = await turn.finish();
+
+    expect(answers).toHaveLength(1);
+    expect(resultLines(recorded).map(([, outcome]) => outcome)).toStrictEqual(['error', 'ok']);
+    expect(memory.entries()).toHaveLength(1);
+  });
+
+  it.each(['a cancel', 'an abort'])('C7 asks nobody about a call that %s ended while a rule was looking it up', async (how) => {
+    let found: (isMatch: boolean) => void = () => undefined;
+    const { ask, questions } = person({ action: 'allow' });
+    const turn = startScripted({
+      replies: [run('a'), 'done'],
+      tools: [bash()],
+      hooks: [approval({ ask, rules: [{ matches: () => new Promise((resolve) => (found = resolve)), decision: 'deny' }] })],
+    });
+    await turn.runtime.flush();
+
+    if (how === 'a cancel') turn.control.cancelToolCall('call_1');
+    else turn.control.abort('enough');
+    await turn.finish();
+    found(false);
+    await turn.runtime.flush();
+
+    expect(questions).toStrictEqual([]);
+  });
+
+  it.each(['allow', 'deny'] as const)('C7 does not remember the answer %s that comes after the turn was aborted', async (action) => {
+    let answer: (answer: ApprovalAnswer) => void = () => undefined;
+    const memory = createApprovalMemory();
+    const turn = startScripted({ replies: [run('a')], tools: [bash()], hooks: [approval({ memory, ask: () => new Promise((resolve) => (answer = resolve)) })] });
+    await turn.runtime.flush();
+
+    turn.control.abort('enough');
+    await turn.finish();
+    answer({ action, remember: true });
+    await turn.runtime.flush();
+
+    expect(memory.entries()).toStrictEqual([]);
   });
 
   it('C7 lets no turn wait for what another asked', async () => {
@@ -435,6 +553,27 @@ describe('approval by suspension', () => {
     expect(tool.inputs).toStrictEqual([{ command: 'ls -l' }]);
   });
 
+  it.each<readonly [string, (call: HookCall) => boolean]>([
+    ['says', ({ description = '' }) => description.includes('rm')],
+    ['is given', (call) => commandOf(call).includes('rm')],
+  ])('C7 holds an edit that a resume decides against a rule about what the call %s', async (_what, matches) => {
+    const tool = bash();
+    const hooks = [approval({ rules: [{ matches, decision: 'deny', reason: 'Never rm.' }] })];
+    const first = await runScripted({ replies: [run('ls')], tools: [tool], hooks });
+
+    const { recorded, result } = await runScripted({
+      replies: ['done'],
+      tools: [tool],
+      hooks,
+      transcript: createTranscript(throughJson(first.transcript.events)),
+      resume: { decisions: [{ toolCallId: 'call_1', action: 'edit', input: { command: 'rm -rf /' } }] },
+    });
+
+    expect(resultLines(recorded)).toStrictEqual([['call_1', 'error', 'Never rm.']]);
+    expect(result.stopReason).toBe('end_turn');
+    expect(tool.runCount).toBe(0);
+  });
+
   it('C7 remembers an "always" that the host sets before it resumes', async () => {
     const memory = createApprovalMemory();
     const tool = bash();
@@ -527,19 +666,40 @@ describe('misuse of approval', () => {
     expect(make).toThrow(message);
   });
 
-  it('denies a call whose key is no text', async () => {
+  it.each<readonly [string, () => unknown]>([
+    ['no text', () => undefined],
+    ['a promise of a text', async () => 'key'],
+    ['a promise that fails', async () => Promise.reject(new Error('no key'))],
+  ])('denies a call whose key is %s', async (_what, keyOf) => {
+    const rejections = watchRejections();
     const tool = bash();
     const { ask } = person({ action: 'allow' });
-    await runScripted({ replies: [run('a'), 'done'], tools: [tool], hooks: [approval({ ask, keyOf: () => undefined as unknown as string })] });
+    const { recording } = await runScripted({ replies: [run('a'), 'done'], tools: [tool], hooks: [approval({ ask, keyOf: keyOf as () => string })] });
+    await new Promise((resolve) => setImmediate(resolve));
+    rejections.stop();
 
     expect(tool.runCount).toBe(0);
+    expect(recording.of('notice')).toMatchObject([{ name: 'hook.failed', data: { hook: 'approval', message: expect.stringContaining('`keyOf`') as string } }]);
+    expect(rejections.reasons).toStrictEqual([]);
   });
 
   it.each<readonly [string, unknown]>([
     ['no list', { key: 'a', decision: 'allow' }],
     ['a decision that does not exist', [{ key: 'a', decision: 'ask' }]],
     ['a key that is no text', [{ key: 1, decision: 'allow' }]],
-  ])('createApprovalMemory refuses %s', (_what, entries) => {
-    expect(() => createApprovalMemory(entries as readonly ApprovalEntry[])).toThrow(TypeError);
+    ['an entry that is none', [null]],
+    ['an entry that is a key', ['bash']],
+    ['a list with a hole', Array(1)],
+  ])('createApprovalMemory refuses %s, and shows a correct call', (_what, entries) => {
+    const make = (): unknown => createApprovalMemory(entries as readonly ApprovalEntry[]);
+
+    expect(make).toThrow(TypeError);
+    expect(make).toThrow('For example: createApprovalMemory([{ key:');
+  });
+
+  it('createApprovalMemory names the entry that is none', () => {
+    const entries = [{ key: 'a', decision: 'allow' }, null] as unknown as readonly ApprovalEntry[];
+
+    expect(() => createApprovalMemory(entries)).toThrow('entry 1 must have a `key`');
   });
 });

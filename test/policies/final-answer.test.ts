@@ -121,6 +121,7 @@ describe('finalAnswer', () => {
     ['an empty message', { message: ' ' }, '`message` must be a text'],
     ['no reasons', { on: [] }, '`on` must be a list of stop reasons'],
     ['a reason that does not exist', { on: ['max_step'] }, '`on` must be a list of stop reasons'],
+    ['a reason after which no turn goes on', { on: ['max_steps', 'fatal_error'] }, 'as after \'fatal_error\' it cannot'],
     ['a reason that no condition can give', { on: ['suspended'] }, '`on` must be a list of stop reasons'],
     ['an option that does not exist', { text: 'x' }, 'finalAnswer has no option `text`'],
     ['what is no object', 'now', 'the options are not an object'],
