@@ -31,7 +31,7 @@ export function overflowRecovery(settings: PolicySettings, conversations: Conver
       const size = requestSize(request, llm, { estimator });
       const known = settings.window ?? estimator.windowOf(llm);
       if (error.kind === 'request_too_large' && (known === undefined || size.tokens < known * NEAR_SHARE)) return undefined;
-      estimator.observeOverflow(request, { provider: llm.provider, modelId: error.modelId ?? llm.modelId });
+      estimator.observeOverflow(request, { provider: error.provider ?? llm.provider, modelId: error.modelId ?? llm.modelId });
 
       const window = Math.min(settings.window ?? Infinity, estimator.windowOf(llm) ?? size.tokens);
       const before = await context.messages();

@@ -123,6 +123,8 @@ export interface LLMErrorOptions {
   readonly status?: number | undefined;
   /** The provider's own word. @defaultValue the kind */
   readonly code?: string | undefined;
+  /** The provider that failed, where a decorator chose among several: whose signatures `partial` has. @defaultValue `LLM.provider` */
+  readonly provider?: string | undefined;
   /** The model that failed, where a decorator chose among several. @defaultValue `LLM.modelId` */
   readonly modelId?: string | undefined;
   /** How long the provider asked to wait, in milliseconds. */
@@ -151,6 +153,8 @@ export class LLMError extends TurnloopError {
   readonly stopReason: TurnStopReason | undefined;
   /** HTTP status, where there was one. */
   readonly status: number | undefined;
+  /** The provider that failed, where a decorator chose among several. */
+  readonly provider: string | undefined;
   /** The model that failed, where a decorator chose among several. */
   readonly modelId: string | undefined;
   /** How long the provider asked to wait, in milliseconds. */
@@ -168,6 +172,7 @@ export class LLMError extends TurnloopError {
     this.retryable = options.retryable ?? PASSING.has(options.kind);
     this.stopReason = options.stopReason;
     this.status = options.status;
+    this.provider = options.provider;
     this.modelId = options.modelId;
     this.retryAfterMs = options.retryAfterMs;
     this.requestId = options.requestId;
@@ -178,8 +183,9 @@ export class LLMError extends TurnloopError {
 
 /** The error with some of what it tells changed: for decorators that know more about a failure, or less should be told. */
 export function changeLLMError(error: LLMError, changes: Partial<LLMErrorOptions>): LLMError {
-  const { kind, message, retryable, stopReason, status, code, modelId, retryAfterMs, requestId, usage, partial, cause } = error;
-  return new LLMError({ kind, message, retryable, stopReason, status, code, modelId, retryAfterMs, requestId, usage, partial, cause, ...changes });
+  const { kind, message, retryable, stopReason, status, code, provider, modelId, retryAfterMs, requestId, usage, partial, cause } = error;
+  const told = { kind, message, retryable, stopReason, status, code, provider, modelId, retryAfterMs, requestId, usage, partial, cause };
+  return new LLMError({ ...told, ...changes });
 }
 
 /** True for an {@link index.LLMError | LLMError} of this or any other copy of turnloop. */

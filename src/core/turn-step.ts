@@ -154,7 +154,8 @@ async function giveUp(
 ): Promise<StepOutcome> {
   await view.recordFailedUsage(error);
   const content = partialReply(error.partial ?? view.text);
-  const source = { provider: llm.provider, modelId: llm.modelId };
+  // Whose signatures they are: a decorator may have chosen among several models.
+  const source = { provider: error.provider ?? llm.provider, modelId: error.modelId ?? llm.modelId };
   const interrupted = scope.isAborted ? scope.abortStopReason : stopReasonOf(error);
   for (const [index, part] of content.entries()) {
     const reply = index === 0 ? { reply: { source, interrupted } } : {};

@@ -8,7 +8,7 @@
  * 3. With the signal aborted no further model is asked.
  */
 import { assertLLM, assertOptions } from '../core/assert.ts';
-import { changeLLMError, isLLMError, toLLMError, type LLMError, type LLMErrorKind, type PartialReplyPart } from '../core/errors.ts';
+import { changeLLMError, isLLMError, toLLMError, type LLMError, type LLMErrorKind } from '../core/errors.ts';
 import { attemptChat } from '../core/attempt-chat.ts';
 import type { LLM, LLMCapabilities, LLMRequest, LLMResponse } from '../core/llm.ts';
 import { heldBack } from './attempt-gate.ts';
@@ -45,7 +45,7 @@ export interface FallbackOptions {
  *   to fit any of them must fit the smallest.
  * - A model with a system prompt of its own is sent that, unless the request's is not the first model's own.
  * - Tokens count under the model that spent them, also those of its failed attempts, and a reply names who gave it.
- * - Of a reply that another model broke off only text and media are kept: its signatures are worth nothing to the first.
+ * - What is kept of a reply that broke off is kept under the name of the model that wrote it, signatures included.
  *
  * Notice: `fallback.moved` `{from, to, kind}`, where `from` and `to` are `{provider, modelId}`.
  *
@@ -89,7 +89,7 @@ export function withFallback(llms: readonly LLM[], options: FallbackOptions = {}
 
         const next = left.shift();
         if (next === undefined || signal.aborted || (started && options.mode === 'beforeFirstDelta')) throw thrown;
-        const error = signed(thrown, current, first);
+        const error = signed(thrown, current);
         if (!movesOn(error)) throw thrown;
         await request.onAttemptFailed?.({ error });
         signal.throwIfAborted();
@@ -128,7 +128,7 @@ async function ask(llm: LLM, { request, first }: Asked): Promise<Answer> {
       },
     }),
     ...(onAttemptFailed !== undefined && {
-      onAttemptFailed: (failed) => onAttemptFailed({ ...failed, error: signed(failed.error, llm, first) }),
+      onAttemptFailed: (failed) => onAttemptFailed({ ...failed, error: signed(failed.error, llm) }),
     }),
   };
   try {
@@ -136,22 +136,15 @@ async function ask(llm: LLM, { request, first }: Asked): Promise<Answer> {
     const { provider = llm.provider, modelId = llm.modelId } = response;
     return { response: { ...response, provider, modelId }, started };
   } catch (thrown) {
-    return { thrown: isLLMError(thrown) ? signed(thrown, llm, first) : thrown, started };
+    return { thrown: isLLMError(thrown) ? signed(thrown, llm) : thrown, started };
   }
 }
 
-/** The failure, with the name of the model that failed. */
-function signed(failure: unknown, llm: LLM, first: LLM): LLMError {
+/** The failure, with the names of the model that failed. Those that a fallback inside gave stand. */
+function signed(failure: unknown, llm: LLM): LLMError {
   const error = toLLMError(failure);
-  const modelId = error.modelId ?? llm.modelId;
-  const { partial } = error;
-  // The loop keeps what had arrived in the name of the first model, and that one would be sent foreign signatures.
-  const isForeign = llm.provider !== first.provider || llm.modelId !== first.modelId;
-  return changeLLMError(error, { modelId, ...(isForeign && partial !== undefined && { partial: partial.filter(isReadable) }) });
-}
-
-function isReadable(part: PartialReplyPart): boolean {
-  return part.type === 'text' || part.type === 'media';
+  const { provider = llm.provider, modelId = llm.modelId } = error;
+  return changeLLMError(error, { provider, modelId });
 }
 
 function nameOf({ provider, modelId }: LLM): { readonly provider: string; readonly modelId: string } {

@@ -1,6 +1,10 @@
 /**
- * Deadline: tells once when a request has waited for too long. One timer at a time, whatever arrives: a sign of life
- * notes the time, and the timer looks at it when it fires.
+ * Deadline: tells once when a request has waited for too long.
+ *
+ * - One timer for silence, whatever arrives: a sign of life notes the time, and the timer looks at it when it fires. One
+ *   more for the whole, where that is limited.
+ * - Time is what timers say; the clock only tells how long ago the last sign of life was. Set back, it makes the silence
+ *   after that sign count anew, once: nothing waits for the clock to catch up.
  */
 import type { Runtime } from '../core/runtime.ts';
 
@@ -32,47 +36,59 @@ interface Deadline {
 
 /** Starts to wait for the first fragment. */
 export function startDeadline({ runtime, limits, onTimeout }: DeadlineOptions): Deadline {
-  const startedAt = runtime.now();
   let phase: 'first_token' | 'between_tokens' = 'first_token';
-  let since = startedAt;
+  /** When the last fragment came, if one has since the timer was set. */
+  let touchedAt: number | undefined;
   let isOver = false;
-  let cancelTimer = (): void => undefined;
+  let cancelSilence = (): void => undefined;
+  let cancelTotal = (): void => undefined;
 
-  const endsAt = (): number => Math.min(since + limits[phase], startedAt + limits.total);
-  const startTimer = (): void => {
-    cancelTimer();
-    if (isOver) return;
-    cancelTimer = runtime.setTimer(Math.max(0, endsAt() - runtime.now()), onTimer);
+  const end = (): void => {
+    isOver = true;
+    cancelSilence();
+    cancelTotal();
   };
-  function onTimer(): void {
-    if (runtime.now() < endsAt()) {
-      startTimer();
-      return;
-    }
-    onTimeout(startedAt + limits.total <= since + limits[phase] ? 'total' : phase);
+  const timeOut = (which: DeadlinePhase): void => {
+    end();
+    onTimeout(which);
+  };
+  const waitFor = (delayMs: number): void => {
+    cancelSilence();
+    touchedAt = undefined;
+    if (isOver || delayMs === Infinity) return;
+    cancelSilence = runtime.setTimer(delayMs, () => {
+      // It came while the timer ran: whatever the clock shows by now, it is no older than that, and not of the future.
+      const silentMs = touchedAt === undefined ? Infinity : Math.min(delayMs, Math.max(0, runtime.now() - touchedAt));
+      if (silentMs < limits[phase]) waitFor(limits[phase] - silentMs);
+      else timeOut(phase);
+    });
+  };
+
+  // Set first: of two limits that end at once it is the one that is told of.
+  if (limits.total !== Infinity) {
+    cancelTotal = runtime.setTimer(limits.total, () => {
+      timeOut('total');
+    });
   }
-  startTimer();
+  waitFor(limits.first_token);
 
   return {
     touch() {
-      since = runtime.now();
-      if (phase === 'between_tokens') return;
+      if (phase === 'between_tokens') {
+        touchedAt = runtime.now();
+        return;
+      }
       // The only delta that needs a timer: the limit between fragments may end before the one that runs.
       phase = 'between_tokens';
-      startTimer();
+      waitFor(limits.between_tokens);
     },
     pause() {
-      since = Infinity;
-      startTimer();
+      waitFor(Infinity);
     },
     restart(delayMs) {
       phase = 'first_token';
-      since = runtime.now() + delayMs;
-      startTimer();
+      waitFor(delayMs + limits.first_token);
     },
-    end() {
-      isOver = true;
-      cancelTimer();
-    },
+    end,
   };
 }

@@ -3,8 +3,9 @@
  *
  * Owns when a request has waited long enough, for models without timers of their own.
  *
- * 1. One timer at a time: a delta notes the time, and the timer looks at it when it fires.
- * 2. A request settles when its time is up, whether or not the model heeds the signal. What comes later is swallowed.
+ * 1. No timer per delta: a delta notes the time, and the timer that runs looks at it when it fires.
+ * 2. A request settles when its time is up, whether or not the model heeds the signal, and whatever becomes of the clock.
+ *    What comes later is swallowed.
  * 3. Once it has settled there is no timer and no listener, and no delta comes through.
  */
 import { assertLLM, assertNumbers, assertOptions } from '../core/assert.ts';
@@ -151,6 +152,6 @@ function chatWithin(limits: DeadlineLimits, llm: LLM, request: LLMRequest): Prom
 /** What a model told when it was aborted that a timeout is to tell too. */
 function lastWordsOf(thrown: unknown): Partial<LLMErrorOptions> {
   if (!isLLMError(thrown)) return {};
-  const { usage, partial, requestId, modelId } = thrown;
-  return { usage, partial, requestId, modelId, cause: thrown };
+  const { usage, partial, requestId, provider, modelId } = thrown;
+  return { usage, partial, requestId, provider, modelId, cause: thrown };
 }

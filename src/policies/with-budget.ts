@@ -132,7 +132,7 @@ class PaidRequest {
     ledger.release(this.#reservation);
     const refused = ledger.refusalOf(this.#reservation);
     // Then no attempt follows, and nobody is told of one: what the failed one cost goes out with the refusal.
-    if (refused !== undefined) throw this.#told(changeLLMError(refused, { usage: error.usage, modelId: error.modelId }));
+    if (refused !== undefined) throw this.#told(changeLLMError(refused, { usage: error.usage, provider: error.provider, modelId: error.modelId }));
     await this.#request.onAttemptFailed?.(failed);
     await this.#enter();
   }

@@ -2,7 +2,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { LLMError} from 'turnloop';
 import { type LLM, type LLMErrorKind, type LLMErrorOptions, NO_USAGE, type Usage } from 'turnloop';
-import { createCircuitBreaker, type FallbackOptions, withCircuitBreaker, withFallback, withRetry } from 'turnloop/policies';
+import { createBudget, createCircuitBreaker, type FallbackOptions, withBudget, withCircuitBreaker, withFallback, withRetry, withThinkTags, withTimeouts } from 'turnloop/policies';
 import { cutStream, hanging, repeat, type Script, scriptedLLM, type ScriptedLLMOptions, thinking, toolCall, echoTool, virtualRuntime } from 'turnloop/testing';
 import { failure, startRequest } from './decorated.ts';
 import { runScripted } from './run-scripted.ts';
@@ -325,23 +325,60 @@ describe('withFallback, a reply that broke off', () => {
     expect(deltas).toStrictEqual([{ type: 'text', text: 'ok' }]);
   });
 
-  it('C3 keeps no signatures and blocks of another model in the name of the first', async () => {
+  it('C3 keeps all that another model had finished, signatures included, under its own name', async () => {
     const partial = [
       { type: 'thinking', text: 'Hm.', signature: 'bolt-signature' },
       { type: 'provider', provider: 'bolt', data: {} },
       { type: 'text', text: 'Hel' },
     ] as const;
-    const error = failure('network', { partial });
+    const source = { provider: 'bolt', modelId: 'bolt-1' };
 
-    const { result, transcript } = await runScripted({
+    const { result, transcript, listener } = await runScripted({
       replies: [failure('server')],
-      decorate: (llm) => withFallback([llm, second([error])]),
+      decorate: (llm) => withFallback([llm, second([failure('network', { partial })])]),
     });
-    const own = await ask([first([failure('network', { partial })])]);
 
-    expect(result.error).toMatchObject({ modelId: 'bolt-1' });
-    expect(transcript.buildMessages().at(-1)).toMatchObject({ status: 'interrupted', content: [{ type: 'text', text: 'Hel' }] });
-    expect(own.outcome).toMatchObject({ partial });
+    expect(result).toMatchObject({ error: source, message: { source } });
+    expect(transcript.buildMessages().at(-1)).toMatchObject({ status: 'interrupted', source, content: partial });
+    expect(listener.of('content.part')[0]?.reply).toMatchObject({ source, interrupted: 'fatal_error' });
+  });
+
+  it.each<[string, (llm: LLM) => LLM]>([
+    ['a retry', (llm) => withRetry(llm, { maxAttempts: 1 })],
+    ['a circuit breaker', (llm) => withCircuitBreaker(llm, createCircuitBreaker({ failures: 1, mode: 'fail' }))],
+    ['think tags', (llm) => withThinkTags(llm)],
+    ['timeouts', (llm) => withTimeouts(llm)],
+    ['a fallback', (llm) => withFallback([llm])],
+  ])('C3 names the model that failed also through %s', async (_what, around) => {
+    const partial = [{ type: 'text', text: '<think>Hm.</think>Hel' } as const];
+    const runtime = virtualRuntime();
+    const llm = around(withFallback([first([failure('server')]), second([failure('network', { partial })])]));
+
+    const asking = startRequest(llm, runtime);
+    await runtime.settle(asking.response).catch(() => undefined);
+
+    expect(asking.outcome).toMatchObject({ provider: 'bolt', modelId: 'bolt-1' });
+  });
+
+  it('C3 names it also when it was out of time, with what it had finished', async () => {
+    const partial = [{ type: 'thinking', text: 'Hm.', signature: 'bolt-signature' }] as const;
+    const runtime = virtualRuntime();
+    const two: LLM = {
+      provider: 'bolt',
+      modelId: 'bolt-1',
+      systemPrompt: '',
+      chat: ({ signal }) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener('abort', () => {
+            reject(failure('aborted', { partial }));
+          });
+        }),
+    };
+
+    const asking = startRequest(withTimeouts(withFallback([first([failure('server')]), two])), runtime);
+    await runtime.settle(asking.response).catch(() => undefined);
+
+    expect(asking.outcome).toMatchObject({ kind: 'timeout', provider: 'bolt', modelId: 'bolt-1', partial });
   });
 });
 
@@ -362,6 +399,17 @@ describe('withFallback in a turn', () => {
       ['bolt-1', 'step', 3],
       ['scripted-model', 'step', 4],
     ]);
+  });
+
+  it('C3 names the model whose tokens a budget around it tells of when it refuses the next one', async () => {
+    const runtime = virtualRuntime();
+    const usage: Usage = { ...NO_USAGE, inputTokens: 900 };
+    const inner = withFallback([first([failure('server')]), second([failure('server', { usage })]), second([])]);
+    const asking = startRequest(withBudget(inner, createBudget({ maxTokens: 901 })), runtime);
+
+    await runtime.settle(asking.response).catch(() => undefined);
+
+    expect(asking.outcome).toMatchObject({ code: 'max_budget', usage, provider: 'bolt', modelId: 'bolt-1' });
   });
 
   it('C3 records what a last failure cost under the model that failed', async () => {

@@ -1,4 +1,4 @@
-/** Laws of withTimeouts: the first silence that is too long ends a request, at its very end, and nothing else does. */
+/** Laws of withTimeouts: the first silence that is too long ends a request, at its very end, and nothing else does; also if the clock is set back. */
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { type LLM, type LLMResponse, NO_USAGE, sleep } from 'turnloop';
@@ -29,9 +29,23 @@ function timesOutAt({ firstTokenMs, betweenTokensMs, totalMs, gaps }: { readonly
   return undefined;
 }
 
-law('B8 ends a request at the end of the first silence that is too long, and no other', scenario, async (given) => {
+interface Ended {
+  readonly outcome: unknown;
+  readonly settledAt: number | undefined;
+  readonly listenerCount: number;
+  readonly pendingTimers: number;
+}
+
+/** Asks a model that is silent so. @param setBack - When the clock is set back: by a minute each time. */
+async function play(given: typeof scenario extends fc.Arbitrary<infer Scenario> ? Scenario : never, setBack: readonly number[] = []): Promise<Ended> {
   const { gaps, isDeaf, firstTokenMs, betweenTokensMs, totalMs } = given;
-  const runtime = virtualRuntime();
+  const runtime = virtualRuntime({ start: 0 });
+  let behind = 0;
+  for (const at of setBack) {
+    runtime.setTimer(at, () => {
+      behind += 60_000;
+    });
+  }
   const llm: LLM = {
     provider: 'p',
     modelId: 'm',
@@ -44,7 +58,8 @@ law('B8 ends a request at the end of the first silence that is too long, and no 
       return { content: [{ type: 'text', text: 'done' }], stopReason: 'end_turn', usage: NO_USAGE };
     },
   };
-  const asking = startRequest(withTimeouts(llm, { firstTokenMs, betweenTokensMs, totalMs }), runtime);
+  const scope = { turnId: 'turn_1', step: 1, stepId: 'step_1', runtime: { ...runtime, now: () => runtime.now() - behind }, notify: () => undefined };
+  const asking = startRequest(withTimeouts(llm, { firstTokenMs, betweenTokensMs, totalMs }), runtime, { scope });
   let settledAt: number | undefined;
   const settle = (): void => {
     settledAt = runtime.now();
@@ -53,8 +68,30 @@ law('B8 ends a request at the end of the first silence that is too long, and no 
 
   await runtime.runUntilIdle();
 
+  const { outcome, controller } = asking;
+  return { outcome, settledAt, listenerCount: controller.listenerCount, pendingTimers: runtime.pendingTimers };
+}
+
+law('B8 ends a request at the end of the first silence that is too long, and no other', scenario, async (given) => {
+  const { outcome, settledAt, listenerCount, pendingTimers } = await play(given);
+
   const expected = timesOutAt(given);
-  if (expected === undefined) expect(asking.outcome).toBe('done');
-  else expect([settledAt, asking.outcome]).toMatchObject([expected, { kind: 'timeout' }]);
-  expect(asking.controller.listenerCount).toBe(0);
+  if (expected === undefined) expect(outcome).toBe('done');
+  else expect([settledAt, outcome]).toMatchObject([expected, { kind: 'timeout' }]);
+  expect([listenerCount, pendingTimers]).toStrictEqual([0, 0]);
+});
+
+const setBack = fc.array(fc.integer({ min: 0, max: 300 }), { minLength: 1, maxLength: 6 });
+
+law('B8 ends it no sooner, and no later than a silence that began anew, however often the clock is set back', fc.tuple(scenario, setBack), async ([given, times]) => {
+  const { outcome, settledAt, listenerCount, pendingTimers } = await play(given, times);
+
+  const soonest = timesOutAt(given) ?? Infinity;
+  const latest = timesOutAt({ ...given, betweenTokensMs: 2 * given.betweenTokensMs }) ?? Infinity;
+  const isTimeout = outcome !== 'done';
+  if (isTimeout) expect(outcome).toMatchObject({ kind: 'timeout' });
+  if (isTimeout) expect(settledAt).toBeGreaterThanOrEqual(soonest);
+  if (soonest === Infinity) expect(outcome).toBe('done');
+  if (latest < Infinity) expect([isTimeout, Number(settledAt) <= latest]).toStrictEqual([true, true]);
+  expect([listenerCount, pendingTimers]).toStrictEqual([0, 0]);
 });

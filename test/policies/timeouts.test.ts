@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { decorateLLM, type LLM, LLMError, type LLMRequest, type LLMResponse, NO_USAGE, type Usage } from 'turnloop';
 import { createCircuitBreaker, type TimeoutOptions, withCircuitBreaker, withRetry, withTimeouts } from 'turnloop/policies';
-import { cutStream, delayed, hanging, type ScriptedReply, type Script, scriptedLLM, stalled, virtualRuntime } from 'turnloop/testing';
+import { cutStream, delayed, hanging, type ScriptedReply, type Script, scriptedLLM, stalled, virtualRuntime, type VirtualRuntime } from 'turnloop/testing';
 import { failure, startRequest } from './decorated.ts';
 import { runScripted } from './run-scripted.ts';
 
@@ -338,6 +338,91 @@ describe('withTimeouts, around other decorators', () => {
     await runtime.flush();
 
     expect(asking.outcome).toBe(error);
+    expect(runtime.pendingTimers).toBe(0);
+  });
+});
+
+/** A runtime whose clock can be set: only its timers tell the truth. */
+function settableClock(runtime: VirtualRuntime) {
+  let offset = 0;
+  const scope = { turnId: 'turn_1', step: 1, stepId: 'step_1', runtime: { ...runtime, now: () => runtime.now() + offset }, notify: () => undefined };
+  return {
+    scope,
+    set(by: number): void {
+      offset += by;
+    },
+  };
+}
+
+describe('withTimeouts, while the clock is set', () => {
+  const HOUR = 3_600_000;
+
+  it.each([
+    ['an hour back', -HOUR],
+    ['a millisecond back', -1],
+    ['an hour forward', HOUR],
+  ])('B8 ends a request that is silent from the start in time when the clock is set %s', async (_how, by) => {
+    const runtime = virtualRuntime({ start: 10 * HOUR });
+    const clock = settableClock(runtime);
+    const asking = startRequest(withTimeouts(manualLLM().llm), runtime, { scope: clock.scope });
+    await runtime.advance(10);
+    clock.set(by);
+
+    await runtime.advance(FIRST - 11);
+    expect(asking.outcome).toBe(undefined);
+    await runtime.advance(1);
+
+    expect(asking.outcome).toMatchObject({ code: 'first_token_timeout' });
+    expect(runtime.pendingTimers).toBe(0);
+  });
+
+  it('B8 ends a request that goes silent at the latest when the time has passed once more since the clock was set back', async () => {
+    const runtime = virtualRuntime({ start: 10 * HOUR });
+    const clock = settableClock(runtime);
+    const { llm, requests } = manualLLM();
+    const asking = startRequest(withTimeouts(llm), runtime, { scope: clock.scope });
+    requests[0]?.onDelta?.({ type: 'text', text: 'x' });
+    await runtime.advance(BETWEEN - 10);
+    requests[0]?.onDelta?.({ type: 'text', text: 'x' });
+    clock.set(-HOUR);
+
+    await runtime.advance(BETWEEN + 10);
+
+    expect(asking.outcome).toMatchObject({ code: 'between_tokens_timeout' });
+  });
+
+  it('B8 takes no token for silence because the clock was set back before it', async () => {
+    const runtime = virtualRuntime({ start: 10 * HOUR });
+    const clock = settableClock(runtime);
+    const { llm, requests } = manualLLM();
+    const asking = startRequest(withTimeouts(llm), runtime, { scope: clock.scope });
+    requests[0]?.onDelta?.({ type: 'text', text: 'x' });
+    clock.set(-HOUR);
+    await runtime.advance(BETWEEN - 10);
+    requests[0]?.onDelta?.({ type: 'text', text: 'x' });
+
+    await runtime.advance(BETWEEN - 1);
+    expect(asking.outcome).toBe(undefined);
+    await runtime.advance(1);
+
+    expect(asking.outcome).toMatchObject({ code: 'between_tokens_timeout' });
+  });
+
+  it('B8 keeps to the total, however often the clock is set back and whatever comes', async () => {
+    const runtime = virtualRuntime({ start: 100 * HOUR });
+    const clock = settableClock(runtime);
+    const { llm, requests } = manualLLM();
+    const asking = startRequest(withTimeouts(llm, { totalMs: 5_000 }), runtime, { scope: clock.scope });
+
+    for (let round = 0; round < 5; round += 1) {
+      expect(asking.outcome).toBe(undefined);
+      await runtime.advance(500);
+      clock.set(-HOUR);
+      await runtime.advance(500);
+      requests[0]?.onDelta?.({ type: 'text', text: 'x' });
+    }
+
+    expect(asking.outcome).toMatchObject({ code: 'total_timeout' });
     expect(runtime.pendingTimers).toBe(0);
   });
 });
