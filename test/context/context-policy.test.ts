@@ -4,8 +4,8 @@
  */
 import { describe, expect, it } from 'vitest';
 import { createTranscript, LLMError, type Message, textOf, userMessage } from 'turnloop';
-import { createContextPolicy, foldOldTexts, trimHistory } from 'turnloop/context';
-import { delayed, repeat, startScripted, toolCall, virtualRuntime } from 'turnloop/testing';
+import { createContextPolicy, foldOldTexts, summarizeHistory, trimHistory } from 'turnloop/context';
+import { delayed, repeat, scriptedLLM, startScripted, toolCall, virtualRuntime } from 'turnloop/testing';
 import { brokenRules } from '../properties/protocol-rules.ts';
 import {
   layersOf,
@@ -68,6 +68,15 @@ describe('when a history is summarised', () => {
     expect(layersOf(outcome)).toStrictEqual([]);
   });
 
+  it('BR-160 not below half of the window, however long replies may be', async () => {
+    const window = windowFor(HISTORY, 0.48);
+    const llm = sessionModel({ steps: ['ok'] }, { capabilities: { contextWindow: window, maxOutputTokens: window } });
+
+    const outcome = await runWith(createContextPolicy(), { llm, transcript: transcriptOf(HISTORY) });
+
+    expect(layersOf(outcome)).toStrictEqual([]);
+  });
+
   it('BR-134 B by what the estimate says before the request is sent, whatever a provider that cuts it would report', async () => {
     const window = windowFor(HISTORY, 1.5);
     const llm = sessionModel({ steps: ['ok'], summaries: [repeat(SUMMARY)] }, { capabilities: { contextWindow: window }, usage: { inputTokens: Math.round(window / 2) } });
@@ -76,6 +85,29 @@ describe('when a history is summarised', () => {
 
     expect(layersOf(outcome)).toStrictEqual(['summary']);
     expect(llm.stepRequests()[0]?.messages.length).toBeLessThan(HISTORY.length);
+  });
+
+  it('BR-134 B and learns nothing from the count of a server that threw a part of the request away', async () => {
+    const window = windowFor(HISTORY, 1.5);
+    const policy = createContextPolicy({ clear: false, fold: false, summarize: false, trim: false, window });
+    const llm = sessionModel({ steps: [{ content: 'ok', usage: { inputTokens: Math.round(window / 2) } }] });
+
+    await runWith(policy, { llm, transcript: transcriptOf(HISTORY) });
+
+    expect(policy.estimator.factorOf(llm)).toBe(1);
+  });
+
+  it('learns from counts: under the name the model is asked by, and under its own for another provider that answered', async () => {
+    const usage = { inputTokens: windowFor(HISTORY, 1) * 2 };
+    const learned = async (source: object): Promise<readonly boolean[]> => {
+      const policy = createContextPolicy();
+      const llm = sessionModel({ steps: [{ content: 'ok', usage, ...source }] }, { provider: 'one', modelId: 'model' });
+      await runWith(policy, { llm, transcript: transcriptOf(HISTORY) });
+      return [policy.estimator.factorOf(llm), policy.estimator.factorOf({ provider: 'other', modelId: 'theirs' })].map((factor) => factor > 1.2);
+    };
+
+    expect(await learned({ modelId: 'model-2025-08-07' })).toStrictEqual([true, false]);
+    expect(await learned({ provider: 'other', modelId: 'theirs' })).toStrictEqual([false, true]);
   });
 
   it('BR-134 A before the request after a reply that told more tokens than the window has', async () => {
@@ -116,7 +148,7 @@ describe('when a history is summarised', () => {
   it('BR-013 B not again by a count from before a compaction', async () => {
     const window = windowFor(HISTORY, 0.5);
     const policy = createContextPolicy({ ...SUMMARY_ONLY, window });
-    const usage = { inputTokens: Math.round(window * 0.9), outputTokens: 5 };
+    const usage = { inputTokens: Math.round(window * 3), outputTokens: 5 };
     const llm = sessionModel({
       steps: [{ content: [toolCall('read')], usage }, [toolCall('read')], [toolCall('read')], 'ok'],
       summaries: [SUMMARY],
@@ -139,6 +171,36 @@ describe('when a history is summarised', () => {
     expect(outcome.result.stopReason).toBe('end_turn');
     expect(llm.summaryRequests().length).toBeLessThanOrEqual(2);
     expect(layersOf(outcome).length).toBeLessThan(12);
+  });
+
+  it('BR-013 D9 not for what a few steps add, if what is pinned takes most of the window', async () => {
+    const pinned = userMessage('word '.repeat(8_000), { id: 'pinned', origin: 'host', pinned: true });
+    const history = [...longHistory({ exchanges: 1 }), pinned];
+    const policy = createContextPolicy({ window: windowFor(history, 0.84) });
+    const llm = sessionModel({ steps: [...Array.from({ length: 25 }, () => [toolCall('read')]), 'ok'], summaries: [repeat('Short.')] });
+
+    const outcome = await runWith(policy, { llm, tools: [readTool()], transcript: transcriptOf(history) });
+
+    expect(outcome.result.stopReason).toBe('end_turn');
+    expect(llm.summaryRequests().length).toBeLessThanOrEqual(1);
+    expect(layersOf(outcome).length).toBeLessThanOrEqual(6);
+  });
+
+  it('D8 not in a turn that was aborted while a layer of the host’s own wrote it', async () => {
+    const controller = new AbortController();
+    const policy = createContextPolicy({
+      ...SUMMARY_ONLY,
+      window: windowFor(HISTORY, 0.9),
+      summarize: (messages, options) => {
+        controller.abort();
+        return summarizeHistory(messages, { ...options, signal: undefined, llm: scriptedLLM(['Goal: go on.']) });
+      },
+    });
+
+    const outcome = await runWith(policy, { llm: sessionModel({ steps: ['ok'] }), transcript: transcriptOf(HISTORY), signal: controller.signal });
+
+    expect(outcome.result.stopReason).toBe('aborted');
+    expect(layersOf(outcome)).toStrictEqual([]);
   });
 });
 

@@ -2,9 +2,9 @@
 import { describe, expect, it } from 'vitest';
 import { createTranscript, textOf, userMessage } from 'turnloop';
 import { createContextPolicy, preflight } from 'turnloop/context';
-import { repeat, runScripted } from 'turnloop/testing';
+import { repeat, runScripted, toolCall } from 'turnloop/testing';
 import { brokenRules } from '../properties/protocol-rules.ts';
-import { layersOf, longHistory, runWith, sessionModel, transcriptOf, windowFor } from './sessions.ts';
+import { layersOf, longHistory, readTool, runWith, sessionModel, transcriptOf, windowFor } from './sessions.ts';
 
 const INPUT = userMessage('Please read this: '.concat('one more line of it. '.repeat(400)), { id: 'input' });
 
@@ -46,11 +46,14 @@ describe('a turn whose input is above 60 % of the input budget', () => {
   });
 
   it('C11 looks at the input alone, and at the first step alone', async () => {
-    const hook = preflight({ window: windowOf(0.55) });
-
-    const { result } = await runScripted({ history: [INPUT, ...longHistory({ exchanges: 5 })], input: 'short', replies: ['ok'], hooks: [hook] });
-
+    const { result } = await runScripted({ history: [INPUT, INPUT], input: 'short', replies: ['ok'], hooks: [preflight({ window: windowOf(0.55) })] });
     expect(result.stopReason).toBe('end_turn');
+
+    // The first reply shows that the input takes more than was thought: it has been sent, and the turn goes on.
+    const policy = createContextPolicy({ window: windowOf(0.55) });
+    const usage = { inputTokens: Math.round(windowOf(0.55) * 0.8) };
+    const llm = sessionModel({ steps: [{ content: [toolCall('read')], usage }, 'ok'] });
+    expect((await runWith(policy, { llm, tools: [readTool()], input: [INPUT] })).result.stopReason).toBe('end_turn');
   });
 
   it('C11 CP12 leaves a session that goes on: the next turn is not too large for what the one before was', async () => {

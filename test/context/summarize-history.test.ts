@@ -1,7 +1,7 @@
 /** The summary layer alone: what it asks, what it makes of the answer, and what stays beside the summary. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { assistantMessage, LLMError, type LLMRequest, type Message, textOf, ToolAccesses, toolMessage, type UserMessage, userMessage } from 'turnloop';
+import { assistantMessage, decorateLLM, LLMError, type LLMRequest, type Message, textOf, ToolAccesses, toolMessage, type UserMessage, userMessage } from 'turnloop';
 import { createContextPolicy, summarizeHistory, type SummarizeHistoryOptions } from 'turnloop/context';
 import { recordingTool, repeat, type RepeatedReply, type Reply, scriptedLLM, type ScriptedLLM, virtualRuntime } from 'turnloop/testing';
 import { brokenRules } from '../properties/protocol-rules.ts';
@@ -298,6 +298,16 @@ describe('how it is asked for', () => {
     const [before = 0, after = 0] = wordsOf(await asked(['word '.repeat(9_000), SUMMARY]));
     expect(after).toBeLessThanOrEqual(before / 2);
     await expect(summarizeHistory(longHistory(), { llm: scriptedLLM([repeat(truncated)]), runtime: virtualRuntime() })).rejects.toThrow(/truncated/);
+  });
+
+  it('BR-085 rejects with the reason of an abort, also if the model fails or answers because of it', async () => {
+    for (const reply of ['Goal: go on.', new LLMError({ kind: 'server', message: 'Gone.' })]) {
+      const controller = new AbortController();
+      const llm = scriptedLLM([() => (controller.abort(new Error('enough')), { content: 'x', ...(typeof reply === 'string' ? { content: reply } : { error: reply }), ignoresAbort: true })]);
+      const deaf = decorateLLM(llm, (request) => llm.chat({ ...request, signal: new AbortController().signal }));
+
+      await expect(summarizeHistory(longHistory(), { llm: deaf, runtime: virtualRuntime(), signal: controller.signal })).rejects.toThrow('enough');
+    }
   });
 
   it('asks nothing where there is nothing to summarise, and changes nothing', async () => {
