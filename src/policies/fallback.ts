@@ -13,15 +13,19 @@ import { attemptChat } from '../core/attempt-chat.ts';
 import type { LLM, LLMCapabilities, LLMRequest, LLMResponse } from '../core/llm.ts';
 import { heldBack } from './attempt-gate.ts';
 import { assertKinds, PASSING_KINDS } from './error-kinds.ts';
+import { verdictOn } from './verdict.ts';
 
 const ARGUMENT = { taker: 'withFallback', example: "withFallback([openAIChat({ model: 'gpt-5' }), anthropic({ model: 'claude-sonnet-4-5' })])" };
+const ON = { taker: 'withFallback: `on`', example: "withFallback(llms, { on: (error) => (error.kind === 'quota' ? true : undefined) })" };
 const OPTIONS: Readonly<Record<keyof FallbackOptions, true>> = { on: true, mode: true };
 
 /** Options of {@link withFallback}. */
 export interface FallbackOptions {
   /**
    * Which failures move on to the next model: a list of kinds, or a function for which `undefined` means the default. What
-   * a circuit breaker ends moves on with any list. A throw of the function ends the request with it.
+   * a circuit breaker ends moves on with any list. The function has to answer at once: a throw, or any other answer (a
+   * promise, which would count as true), ends the request with an error of kind `unknown` that has the throw, or a
+   * `TypeError`, as its cause, and tells what the failed model cost.
    *
    * @defaultValue the passing kinds: `rate_limit`, `overloaded`, `server`, `network`, `timeout`, `malformed_response`;
    * and what a circuit breaker refuses, but not what a budget does
@@ -164,7 +168,7 @@ function smallest(first: LLM, others: readonly LLM[]): LLMCapabilities | undefin
 
 /** Whether a failure moves on. */
 function moveRule(on: FallbackOptions['on'] = PASSING_KINDS): (error: LLMError) => boolean {
-  if (typeof on === 'function') return (error) => on(error) ?? isOneOf(PASSING_KINDS, error);
+  if (typeof on === 'function') return (error) => verdictOn(error, () => on(error), ON) ?? isOneOf(PASSING_KINDS, error);
   assertKinds(on, { taker: 'withFallback: `on`', example: "withFallback(llms, { on: ['overloaded', 'quota'] })" });
   const kinds = [...on];
   return (error) => isOneOf(kinds, error);

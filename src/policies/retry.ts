@@ -16,6 +16,7 @@ import { decorateLLM, type LLM, type LLMRequest, type LLMResponse } from '../cor
 import { sleep, systemRuntime } from '../core/runtime.ts';
 import { assertLLM, assertOptions } from '../core/assert.ts';
 import { heldBack } from './attempt-gate.ts';
+import { verdictOn } from './verdict.ts';
 
 /** Nine waits, three minutes in all at most: long enough for an overloaded provider, short enough for a person. */
 const DEFAULT_MAX_ATTEMPTS = 10;
@@ -28,6 +29,7 @@ const JITTER = 0.25;
 const MAX_EXPONENT = 1_023;
 
 const ARGUMENT = { taker: 'withRetry', example: "withRetry(openAIChat({ model: 'gpt-5-mini' }), { maxAttempts: 5 })" };
+const SHOULD_RETRY = { taker: 'withRetry: `shouldRetry`', example: 'withRetry(llm, { shouldRetry: ({ error }) => error.retryable })' };
 const OPTIONS: Readonly<Record<keyof RetryOptions, true>> = {
   maxAttempts: true,
   baseDelayMs: true,
@@ -72,8 +74,9 @@ export interface RetryOptions extends RetryDelayOptions {
   /**
    * Overrides which failures are retried: `true` retries, `false` does not, `undefined` leaves it to `error.retryable`
    * (`rate_limit`, `overloaded`, `server`, `network`, `timeout` and `malformed_response`, unless the adapter says otherwise).
-   * Asked once per failure; not asked when there is no attempt left, the signal is aborted, or the mode forbids it. A throw
-   * ends the request with it.
+   * Asked once per failure; not asked when there is no attempt left, the signal is aborted, or the mode forbids it. It has
+   * to answer at once. A throw, or any other answer (a promise, which would count as true), ends the request with an error of
+   * kind `unknown` that has the throw, or a `TypeError`, as its cause, and tells what the failed attempt cost.
    *
    * @defaultValue leaves all to `error.retryable`
    */
@@ -110,13 +113,13 @@ export function withRetry(llm: LLM, options: RetryOptions = {}): LLM {
 
   assertMode(options.mode);
   if (options.shouldRetry !== undefined && typeof options.shouldRetry !== 'function') {
-    throw new TypeError('withRetry: `shouldRetry` must be a function. For example: withRetry(llm, { shouldRetry: ({ error }) => error.retryable }).');
+    throw new TypeError(`${SHOULD_RETRY.taker} must be a function. For example: ${SHOULD_RETRY.example}.`);
   }
 
   const isWorthRetrying = (failed: RetryCandidate, signal: AbortSignal): boolean => {
     if (signal.aborted || failed.attempt >= maxAttempts) return false;
     if (failed.started && options.mode === 'beforeFirstDelta') return false;
-    return options.shouldRetry?.(failed) ?? failed.error.retryable;
+    return verdictOn(failed.error, () => options.shouldRetry?.(failed), SHOULD_RETRY) ?? failed.error.retryable;
   };
 
   return decorateLLM(llm, async (request) => {

@@ -158,16 +158,46 @@ describe('withFallback', () => {
     expect(on.mock.calls.map(([{ modelId }]) => modelId)).toStrictEqual(Array(4).fill('acme-1'));
   });
 
-  it('C3 ends with what such a function throws', async () => {
+  it('C3 ends with what such a function throws, and with what the failed model cost and left', async () => {
     const error = new Error('I do not know.');
+    const partial = [{ type: 'text', text: 'Hi' } as const];
 
-    const { outcome } = await ask([first([failure('server')]), second([])], {
+    const { outcome } = await ask([first([failure('server', { usage: USAGE, partial })]), second([])], {
       on: () => {
         throw error;
       },
     });
 
-    expect(outcome).toBe(error);
+    expect(outcome).toMatchObject({ kind: 'unknown', message: 'I do not know.', cause: error, usage: USAGE, partial, modelId: 'acme-1' });
+  });
+
+  it('C3 keeps the kind of an error of a model that such a function throws', async () => {
+    const { outcome } = await ask([first([failure('server', { usage: USAGE })]), second([])], {
+      on: () => {
+        throw failure('quota', { usage: NO_USAGE });
+      },
+    });
+
+    expect(outcome).toMatchObject({ kind: 'quota', usage: NO_USAGE });
+  });
+
+  it.each<[string, () => unknown]>([
+    ['a promise: it has to answer at once', () => Promise.resolve(false)],
+    ['a promise: it has to answer at once', () => Promise.reject(new Error('Nobody may see me.'))],
+    ['null', () => null],
+    ['a value of type string', () => 'no'],
+    ['a value of type number', () => 0],
+  ])('C3 ends with a TypeError when such a function returns %s', async (what, on) => {
+    const two = second([]);
+    const options: object = { on };
+
+    const { outcome, failed } = await ask([first([failure('server', { usage: USAGE })]), two], options);
+
+    expect(outcome).toMatchObject({ kind: 'unknown', usage: USAGE, modelId: 'acme-1', cause: expect.any(TypeError) });
+    expect(outcome).toMatchObject({
+      message: `withFallback: \`on\` must return true, false or undefined, and returned ${what}. For example: withFallback(llms, { on: (error) => (error.kind === 'quota' ? true : undefined) }).`,
+    });
+    expect([failed, two.callCount]).toStrictEqual([[], 0]);
   });
 
   it('C3 throws what is no error of a model as it is', async () => {

@@ -478,6 +478,38 @@ describe('withRetry', () => {
       expect(shouldRetry).not.toHaveBeenCalled();
     });
 
+    it.each<[string, () => unknown]>([
+      ['a promise: it has to answer at once', () => Promise.resolve(false)],
+      ['a promise: it has to answer at once', () => Promise.reject(new Error('Nobody may see me.'))],
+      ['null', () => null],
+      ['a value of type string', () => 'no'],
+      ['a value of type number', () => 0],
+    ])('ends the request with a TypeError when it returns %s', async (what, shouldRetry) => {
+      const usage = { ...NO_USAGE, inputTokens: 12 };
+      const options: object = { shouldRetry };
+      const { settle, llm, failed } = ask({ replies: [cutStream('Hi', { deltaCount: 1, error: failure('server', { usage }) })], options });
+      const thrown = await settle().catch((error: unknown) => error);
+
+      expect(thrown).toMatchObject({ kind: 'unknown', retryable: false, usage, cause: expect.any(TypeError) });
+      expect(thrown).toMatchObject({
+        message: `withRetry: \`shouldRetry\` must return true, false or undefined, and returned ${what}. For example: withRetry(llm, { shouldRetry: ({ error }) => error.retryable }).`,
+      });
+      expect(failed).toStrictEqual([]);
+      llm.assertDone();
+    });
+
+    it('ends the request with what it throws, and with what the failed attempt cost and left', async () => {
+      const usage = { ...NO_USAGE, inputTokens: 12 };
+      const partial = [{ type: 'text', text: 'Hi' } as const];
+      const bug = new Error('A bug.');
+      const shouldRetry = (): never => {
+        throw bug;
+      };
+      const { settle } = ask({ replies: [failure('server', { usage, partial, provider: 'p', modelId: 'm' })], options: { shouldRetry } });
+
+      await expect(settle()).rejects.toMatchObject({ kind: 'unknown', message: 'A bug.', cause: bug, usage, partial, provider: 'p', modelId: 'm' });
+    });
+
     it('sees a foreign error as an LLMError, which is thrown as it was', async () => {
       const error = new Error('ECONNRESET');
       const shouldRetry = vi.fn(() => false);
