@@ -8,7 +8,9 @@
  * - T1 Deterministic, and never less than 0. Time is linear in the text.
  * - T2 The sum over all classes is the estimate.
  */
+import { DIGIT, isCjk, isHangul, isLatinLetter, isLetter, kindOf, LOWER, MARK, NEWLINE, SPACE, UPPER } from './token-characters.ts';
 import { isChinesePair } from './token-chinese.ts';
+import { markTokens } from './token-marks.ts';
 import { BEFORE, type Before, latinWordTokens } from './token-words.ts';
 
 /** What tokens are counted apart by: Latin words, digits, marks and space, Chinese with its neighbours, all else, media. */
@@ -17,8 +19,8 @@ export const TOKEN_CLASSES = ['latin', 'digits', 'marks', 'cjk', 'scripts', 'med
 /** Tokens by class, in the order of {@link TOKEN_CLASSES}. */
 export type TokenCounts = Float64Array;
 
-/** Index of each class. */
-export const LATIN = 0;
+// Index of each class.
+const LATIN = 0;
 const DIGITS = 1;
 /** Index of the class for marks, space and what frames messages. */
 export const MARKS = 2;
@@ -38,16 +40,6 @@ export function sumOf(counts: TokenCounts): number {
   for (const count of counts) sum += count;
   return sum;
 }
-
-// Kinds of characters, as far as the cutting goes.
-const MARK = 0;
-const LOWER = 1;
-const UPPER = 2;
-/** A letter of a script without cases, or of one where they do not matter here. */
-const LETTER = 3;
-const DIGIT = 4;
-const SPACE = 5;
-const NEWLINE = 6;
 
 /** Adds the tokens of a text. */
 export function addTextTokens(text: string, counts: TokenCounts): void {
@@ -181,56 +173,13 @@ function scriptOf(code: number): Script {
   return SCRIPT_COSTS.find(({ until }) => code <= until) ?? OTHER_SCRIPT;
 }
 
-/** Tokens of a run of marks by how often they change in it: `":` is as cheap as a word, `)}/>` is not. */
-const BY_CHANGES = [1, 1.1, 1.3, 1.8, 2.3, 2.8, 3.5];
-/** The same for the marks of JSON alone: what stands between a key and a value is a token of its own. */
-const JSON_BY_CHANGES = [1, 1, 1.01, 1.4, 1.7, 2.7, 3.1];
-const JSON_MARKS: ReadonlySet<number> = new Set(Array.from('",:{}[]', (mark) => mark.charCodeAt(0)));
-const MORE_CHANGES = 0.65;
-/** A drawn line of up to so many equal marks is one token. */
-const LINE_LENGTHS = [4, 17, 80];
-const LINE_TOKENS = [0.4, 0.9, 1];
-const BOX = 0.47;
-const EMOJI = 1.55;
-const WIDE_MARK = 0.92;
-
 /** Adds a run of marks and the line breaks behind it. @returns The index behind. */
 function addMarks(text: string, start: number, counts: TokenCounts): number {
-  let changes = -1;
-  let equal = 0;
-  let other = 0;
-  let last = -1;
-  let isJson = true;
-  let index = start;
-  for (; index < text.length; index += 1) {
-    const code = text.charCodeAt(index);
-    if (kindOf(code) !== MARK) break;
-    if (code >= 0x80 || code < 0x20) {
-      other += otherMarkTokens(code);
-      continue;
-    }
-    if (code === last) equal += 1;
-    else changes += 1;
-    if (isJson && !JSON_MARKS.has(code)) isJson = false;
-    last = code;
-  }
-  add(counts, MARKS, Math.max(1, other + (changes < 0 ? 0 : asciiMarkTokens(isJson ? JSON_BY_CHANGES : BY_CHANGES, changes, equal))));
-  while (index < text.length && kindOf(text.charCodeAt(index)) === NEWLINE) index += 1;
-  return index;
-}
-
-function asciiMarkTokens(byChanges: readonly number[], changes: number, equal: number): number {
-  const most = byChanges.length - 1;
-  const base = (byChanges[Math.min(changes, most)] ?? 0) + Math.max(0, changes - most) * MORE_CHANGES;
-  return LINE_LENGTHS.reduce((sum, length, index) => (equal >= length ? sum + (LINE_TOKENS[index] ?? 0) : sum), base + (equal > 160 ? equal / 80 - 2 : 0));
-}
-
-/** Tokens of a mark beyond ASCII, or of a control character. */
-function otherMarkTokens(code: number): number {
-  if (code >= 0x2500 && code < 0x25a0) return BOX;
-  // Two of these are one sign.
-  if (code >= 0xd800 && code < 0xe000) return EMOJI / 2;
-  return WIDE_MARK;
+  let end = start;
+  while (end < text.length && kindOf(text.charCodeAt(end)) === MARK) end += 1;
+  add(counts, MARKS, markTokens(text, start, end));
+  while (end < text.length && kindOf(text.charCodeAt(end)) === NEWLINE) end += 1;
+  return end;
 }
 
 /** A run of spaces is one token up to about this length. */
@@ -251,53 +200,6 @@ function addSpace(text: string, start: number, counts: TokenCounts): number {
   return next;
 }
 
-const ASCII_KINDS = Uint8Array.from({ length: 128 }, (_, code) => {
-  if (code >= 97 && code <= 122) return LOWER;
-  if (code >= 65 && code <= 90) return UPPER;
-  if (code >= 48 && code <= 57) return DIGIT;
-  if (code === 0x0a || code === 0x0d) return NEWLINE;
-  return code === 0x20 || (code >= 0x09 && code <= 0x0c) ? SPACE : MARK;
-});
-
-function kindOf(code: number): number {
-  if (code < 0x80) return ASCII_KINDS[code] ?? MARK;
-  if (code < 0x250) {
-    if (code === 0xa0) return SPACE;
-    if (code < 0xc0) return code === 0xaa || code === 0xb5 || code === 0xba ? LOWER : MARK;
-    if (code === 0xd7 || code === 0xf7) return MARK;
-    return code < 0xdf ? UPPER : LOWER;
-  }
-  if (code < 0x2000) return LETTER;
-  if (code < 0x2c00) return code <= 0x200a || code === 0x2028 || code === 0x2029 ? SPACE : MARK;
-  if (code < 0x3040) return code === 0x3000 ? SPACE : code === 0x3005 || code < 0x2e00 ? LETTER : MARK;
-  if (code < 0xd800) return code >= 0x3190 && code < 0x3400 && (code < 0x31f0 || code > 0x31ff) ? MARK : LETTER;
-  if (code < 0xf900) return MARK;
-  if (code < 0xfe00) return LETTER;
-  if (code < 0xff00) return code >= 0xfe70 && code < 0xfeff ? LETTER : MARK;
-  return isWideLetter(code) ? LETTER : MARK;
-}
-
-function isWideLetter(code: number): boolean {
-  return (code >= 0xff21 && code <= 0xff3a) || (code >= 0xff41 && code <= 0xff5a) || (code >= 0xff66 && code <= 0xffdc);
-}
-
-function isLetter(kind: number): boolean {
-  return kind === LOWER || kind === UPPER || kind === LETTER;
-}
-
 function isLetterAt(text: string, index: number): boolean {
   return index < text.length && isLetter(kindOf(text.charCodeAt(index)));
-}
-
-function isLatinLetter(code: number): boolean {
-  return code < 0x250 || (code >= 0x1e00 && code < 0x1f00);
-}
-
-function isHangul(code: number): boolean {
-  return (code >= 0xac00 && code < 0xd7b0) || (code >= 0x1100 && code < 0x1200);
-}
-
-/** Kana, rare Chinese characters, and letters of full width. */
-function isCjk(code: number): boolean {
-  return (code >= 0x3005 && code < 0x3400) || (code >= 0xf900 && code < 0xfb00) || code >= 0xff00;
 }

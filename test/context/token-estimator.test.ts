@@ -38,7 +38,7 @@ describe('what is counted', () => {
     ['an indented line', '\n        return', 3],
     ['a drawn line', '-'.repeat(70), 2.5],
     ['an emoji', '🎉', 1.5],
-    ['words of one identifier', 'getUserName', 3],
+    ['words of one identifier', 'getUserNameFromFilePath', 6],
     ['marks of JSON', '":{"', 1],
     ['Russian', ' привет', 2],
     ['Korean', '안녕하세요', 3.5],
@@ -244,6 +244,17 @@ describe('calibration', () => {
 
     expect(Math.abs(ratio(WORDS) - 1)).toBeLessThan(0.05);
     expect(Math.abs(ratio(CHINESE) - 1.5)).toBeLessThan(0.08);
+  });
+
+  it('D1 learns nothing of a class from a history that was cut down before the message it ended with', () => {
+    const estimator = createTokenEstimator();
+    const [old, last, next] = [said(WORDS.repeat(400)), said(CHINESE.repeat(20)), said(CHINESE.repeat(10))];
+    const tokensOf = (messages: readonly Message[]): number => messages.reduce((sum, message) => sum + estimator.estimateMessage(message), 0);
+    for (const messages of [[old, last], [last, next]]) estimator.observe(request(messages), MODEL, tokensOf(messages));
+
+    // Taken for what came since, the few messages left would have less than no tokens.
+    const only = request([said(CHINESE.repeat(50))]);
+    expect(estimator.estimateRequest(only, MODEL) / createTokenEstimator().estimateRequest(only, MODEL)).toBeCloseTo(1, 2);
   });
 
   it('D1 conversations that take turns teach it as one after the other would', () => {
