@@ -7,6 +7,7 @@
 import type { Hook, Recovery } from '../core/hooks.ts';
 import { compactNow, type CompactionReport, type CompactOptions } from './compact-now.ts';
 import { compactionHook } from './compaction-hook.ts';
+import { limitMedia } from './limit-media.ts';
 import { overflowRecovery } from './overflow-recovery.ts';
 import { toSettings, type ContextPolicyOptions } from './policy-settings.ts';
 import { preflight } from './preflight.ts';
@@ -64,12 +65,13 @@ export function createContextPolicy(options: ContextPolicyOptions = {}): Context
   const settings = toSettings(options);
   const { estimator, window, outputReserve } = settings;
   const conversations = new Conversations();
-  const { truncate, media, preflight: maxShare } = options;
+  const { truncate, limitMedia: limits, reduceMedia: reduction, preflight: maxShare } = options;
   const hooks = [
     ...(maxShare === false ? [] : [preflight({ maxShare, estimator, window, outputReserve })]),
     ...(truncate === false ? [] : [truncateToolResult(truncate)]),
+    ...(limits === false ? [] : [limitMedia({ estimator, ...limits })]),
     compactionHook(settings, conversations),
   ];
-  const recoveries = [overflowRecovery(settings, conversations), ...(media === false ? [] : reduceMedia(media))];
+  const recoveries = [overflowRecovery(settings, conversations), ...(reduction === false ? [] : reduceMedia(reduction))];
   return { hooks, recoveries, estimator, compact: (now) => compactNow(settings, now) };
 }

@@ -1,7 +1,8 @@
 /**
  * Overflow recovery: what to do when a provider refuses a request as larger than its window.
  *
- * - The window is learned from it, and the history brought down to half of what there was: estimates have just been wrong.
+ * - The window is learned from it, from its figures where it names them. The history is then brought down to half of the
+ *   window, and of what there was: estimates have just been wrong.
  * - It is recorded as one compaction before the request is sent again; only messages of the history change.
  * - A refusal for bytes is taken for an overflow only if the estimate is near the window.
  */
@@ -9,6 +10,7 @@ import type { CompactionEdit } from '../core/events.ts';
 import type { Recovery } from '../core/hooks.ts';
 import type { Message } from '../core/message.ts';
 import { projectMessages } from '../core/projection.ts';
+import { overflowFigures } from './overflow-figures.ts';
 import { reduceHistory } from './last-layers.ts';
 import { applyEdits } from './layer.ts';
 import type { PolicySettings } from './policy-settings.ts';
@@ -28,11 +30,13 @@ export function overflowRecovery(settings: PolicySettings, conversations: Conver
       const { llm, error } = context;
       // What it did is in the record: the next requests have it without us.
       if (error === undefined) return undefined;
-      const size = requestSize(request, llm, { estimator });
       const known = settings.window ?? estimator.windowOf(llm);
-      if (error.kind === 'request_too_large' && (known === undefined || size.tokens < known * NEAR_SHARE)) return undefined;
-      estimator.observeOverflow(request, { provider: error.provider ?? llm.provider, modelId: error.modelId ?? llm.modelId });
+      const estimate = estimator.estimateRequest(request, llm);
+      if (error.kind === 'request_too_large' && (known === undefined || estimate < known * NEAR_SHARE)) return undefined;
+      const model = { provider: error.provider ?? llm.provider, modelId: error.modelId ?? llm.modelId };
+      estimator.observeOverflow(request, model, overflowFigures(error.message));
 
+      const size = requestSize(request, llm, { estimator });
       const window = Math.min(settings.window ?? Infinity, estimator.windowOf(llm) ?? size.tokens);
       const before = await context.messages();
       const { tools } = conversations.of(context.signal, before);

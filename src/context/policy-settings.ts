@@ -8,6 +8,7 @@ import type { AnyTool } from '../core/tool.ts';
 import { clearOldResults, reobtainableFrom } from './clear-old-results.ts';
 import { foldOldTexts } from './fold-old-texts.ts';
 import type { LayerResult } from './layer.ts';
+import type { LimitMediaOptions } from './limit-media.ts';
 import type { ReduceMediaOptions } from './reduce-media.ts';
 import { summarizeHistory, type SummarizeHistoryOptions } from './summarize-history.ts';
 import type { FilesOfCall } from './summary-files.ts';
@@ -91,8 +92,10 @@ export interface ContextPolicyOptions {
   readonly summarize?: SummarizeLayer | false | undefined;
   /** Layer 5, also what an overflow leads to. @defaultValue {@link trimHistory} */
   readonly trim?: TrimLayer | false | undefined;
+  /** What becomes of media that no request could be sent with. @defaultValue {@link limitMedia} with its defaults */
+  readonly limitMedia?: LimitMediaOptions | false | undefined;
   /** What becomes of media that a provider refuses. @defaultValue {@link reduceMedia} with its defaults */
-  readonly media?: ReduceMediaOptions | false | undefined;
+  readonly reduceMedia?: ReduceMediaOptions | false | undefined;
   /** Share of the input budget that a turn's input may take; `false` for any. @defaultValue 0.6 */
   readonly preflight?: number | false | undefined;
   /** Names the files of a call, for the lists of a summary. @defaultValue arguments called `path`, `file_path` and the like */
@@ -137,7 +140,8 @@ const OPTIONS: Readonly<Record<keyof ContextPolicyOptions, true>> = {
   fold: true,
   summarize: true,
   trim: true,
-  media: true,
+  limitMedia: true,
+  reduceMedia: true,
   preflight: true,
   filesOf: true,
 };

@@ -6,6 +6,7 @@
  */
 import { messageOf, TurnloopError } from '../core/errors.ts';
 import { contextWindow } from './context-window.ts';
+import { overflowFigures } from './overflow-figures.ts';
 import { summaryPrompt } from './summary-prompt.ts';
 import { askForSummary, summaryRequest, type SummaryAnswer, type SummaryProblem, type Summarizer } from './summary-request.ts';
 import { takeEntries, type Entry } from './summary-input.ts';
@@ -70,7 +71,7 @@ export async function writeNotes(options: NotesOptions): Promise<string> {
       continue;
     }
     failures += 1;
-    if (answer.problem === 'too_large') estimator.observeOverflow(request, summarizer.llm);
+    if (answer.problem === 'too_large') estimator.observeOverflow(request, summarizer.llm, overflowFigures(messageOf(answer.error)));
     if (failures >= MAX_FAILURES || !shrink(trial, answer.problem, piece.tokens)) throw failed(answer);
   }
   throw new TurnloopError('summary_failed', `No summary was to be had: the history takes more than ${MAX_REQUESTS} requests.`);

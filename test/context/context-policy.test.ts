@@ -110,14 +110,15 @@ describe('when a history is summarised', () => {
     expect(await learned({ provider: 'other', modelId: 'theirs' })).toStrictEqual([false, true]);
   });
 
-  it('BR-134 A before the request after a reply that told more tokens than the window has', async () => {
+  it.each(['declared', 'given'])('BR-134 A before the request after a reply that told more tokens than the window has, be it %s', async (way) => {
     const window = windowFor(HISTORY, 0.5);
-    const policy = createContextPolicy({ ...SUMMARY_ONLY, window });
+    const policy = createContextPolicy({ ...SUMMARY_ONLY, ...(way === 'given' && { window }) });
+    const capabilities = way === 'given' ? undefined : { contextWindow: window };
     const transcript = transcriptOf(HISTORY);
     const usage = { inputTokens: Math.round(window * 1.2), outputTokens: 5 };
 
-    const first = await runWith(policy, { llm: sessionModel({ steps: [{ content: 'ok', usage }] }), transcript });
-    const second = await runWith(policy, { llm: sessionModel({ steps: ['ok'], summaries: [SUMMARY] }), transcript });
+    const first = await runWith(policy, { llm: sessionModel({ steps: [{ content: 'ok', usage }] }, { capabilities }), transcript });
+    const second = await runWith(policy, { llm: sessionModel({ steps: ['ok'], summaries: [SUMMARY] }, { capabilities }), transcript });
 
     expect(layersOf(first)).toStrictEqual([]);
     expect(layersOf(second)).toStrictEqual(['summary']);
@@ -529,8 +530,8 @@ describe('bad input', () => {
   it('has its members named as they are used', () => {
     const policy = createContextPolicy();
 
-    expect(policy.hooks.map(({ name }) => name)).toStrictEqual(['preflight', 'truncateToolResult', 'context']);
+    expect(policy.hooks.map(({ name }) => name)).toStrictEqual(['preflight', 'truncateToolResult', 'limitMedia', 'context']);
     expect(policy.recoveries.map(({ name }) => name)).toStrictEqual(['context.overflow', 'reduceMedia.older', 'reduceMedia.all']);
-    expect(createContextPolicy({ preflight: false, truncate: false, media: false }).hooks.map(({ name }) => name)).toStrictEqual(['context']);
+    expect(createContextPolicy({ preflight: false, truncate: false, limitMedia: false, reduceMedia: false }).hooks.map(({ name }) => name)).toStrictEqual(['context']);
   });
 });

@@ -42,6 +42,24 @@ describe('a request that is refused as larger than the window', () => {
     expect(layersOf(outcome)).toStrictEqual(['summary']);
   });
 
+  it.each([
+    ['OpenAI', (tokens: number, window: number) => `This model's maximum context length is ${window} tokens. However, you requested ${tokens + 90} tokens (${tokens} in the messages, 90 in the completion).`],
+    ['Anthropic', (tokens: number, window: number) => `prompt is too long: ${tokens} tokens > ${window} maximum`],
+    ['Anthropic, with the reply', (tokens: number, window: number) => `input length and \`max_tokens\` exceed context limit: ${tokens} + 90 > ${window}, decrease input length`],
+    ['Gemini', (tokens: number, window: number) => `The input token count (${tokens}) exceeds the maximum number of tokens allowed (${window}).`],
+    ['llama.cpp', (tokens: number, window: number) => `request (${tokens} tokens) exceeds the available context size (${window} tokens), try increasing it`],
+  ])('CP9 D6 is brought down to half of the window that the refusal of %s names, however far above it was', async (_name, words) => {
+    const window = Math.round(SIZE / 5);
+    const policy = createContextPolicy();
+    const llm = sessionModel({ steps: [new LLMError({ kind: 'context_overflow', message: words(SIZE, window) }), 'ok'] });
+
+    const outcome = await runWith(policy, { llm, transcript: transcriptOf(HISTORY) });
+
+    expect(outcome.result.stopReason).toBe('end_turn');
+    expect(policy.estimator.windowOf(llm)).toBe(window);
+    expect(windowFor(llm.stepRequests()[1]?.messages ?? [], 1)).toBeLessThanOrEqual(window * 0.55);
+  });
+
   it('CP9 a window that was seen beats one that is declared', async () => {
     const capabilities = { contextWindow: SIZE * 3 };
     const policy = createContextPolicy({ clear: false, fold: false });
