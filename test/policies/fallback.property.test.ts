@@ -5,7 +5,7 @@
  */
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import { createEventDispatcher, createTranscript, type LLM, LLMError, type LLMErrorKind, type LLMResponse, NO_USAGE, runTurn, sleep, userMessage } from 'turnloop';
+import { createEventDispatcher, createTranscript, decorateLLM, type LLM, LLMError, type LLMErrorKind, type LLMResponse, NO_USAGE, type RecordedEvent, runTurn, sleep, userMessage } from 'turnloop';
 import { withFallback, withRetry } from 'turnloop/policies';
 import { recordEvents, virtualRuntime, type VirtualRuntime } from 'turnloop/testing';
 import { law } from '../properties/law.ts';
@@ -32,6 +32,8 @@ interface Scenario {
   readonly maxAttempts: number;
   readonly mode: 'always' | 'beforeFirstDelta';
   readonly abortAtMs: number | undefined;
+  /** How long the record of an event takes: telling of a failure waits for that of its tokens. */
+  readonly recordMs: number;
 }
 
 const PASSING = new Set<LLMErrorKind | 'ok'>(['rate_limit', 'overloaded', 'server', 'network', 'timeout', 'malformed_response']);
@@ -51,6 +53,7 @@ const scenario: fc.Arbitrary<Scenario> = fc.record({
   maxAttempts: fc.integer({ min: 1, max: 3 }),
   mode: fc.constantFrom<Scenario['mode']>('always', 'always', 'beforeFirstDelta'),
   abortAtMs: fc.option(fc.integer({ min: 0, max: 150 }), { nil: undefined, freq: 2 }),
+  recordMs: fc.constantFrom(0, 0, 5, 30),
 });
 
 const LAST: Attempt = { kind: 'ok', texts: ['last'], streams: true, takesMs: 0, tokens: 1, tellsPartial: false, isDeaf: false };
@@ -82,6 +85,21 @@ interface Played {
   readonly asked: { readonly model: number; readonly at: number; readonly afterAbort: boolean }[];
   /** What each model told of, by its name. */
   readonly told: Map<string, number>;
+  /** Failures that were told of though the turn was aborted. */
+  lateTold: number;
+}
+
+/** Sees which failures are told of, and when. */
+function overheard(llm: LLM, played: Played): LLM {
+  return decorateLLM(llm, (request) =>
+    llm.chat({
+      ...request,
+      onAttemptFailed: (failed) => {
+        if (request.signal.aborted) played.lateTold += 1;
+        return request.onAttemptFailed?.(failed);
+      },
+    }),
+  );
 }
 
 function playedLLM(given: Scenario, model: number, { runtime, played }: { readonly runtime: VirtualRuntime; readonly played: Played }): LLM {
@@ -109,13 +127,17 @@ function playedLLM(given: Scenario, model: number, { runtime, played }: { readon
 }
 
 async function play(given: Scenario) {
-  const { models, maxAttempts, mode, abortAtMs } = given;
+  const { models, maxAttempts, mode, abortAtMs, recordMs } = given;
   const runtime = virtualRuntime();
-  const played: Played = { asked: [], told: new Map() };
+  const played: Played = { asked: [], told: new Map(), lateTold: 0 };
   const llms = models.map((_attempts, model) => withRetry(playedLLM(given, model, { runtime, played }), { maxAttempts, mode, baseDelayMs: 10 }));
   const listener = recordEvents();
   const transcript = createTranscript();
   const controller = new AbortController();
+  const record = async (event: RecordedEvent): Promise<void> => {
+    if (recordMs > 0) await sleep(recordMs, { runtime });
+    transcript.record(event);
+  };
   if (abortAtMs !== undefined) {
     runtime.setTimer(abortAtMs, () => {
       controller.abort();
@@ -123,10 +145,10 @@ async function play(given: Scenario) {
   }
   const result = await runtime.settle(
     runTurn({
-      llm: withFallback(llms, { mode }),
+      llm: overheard(withFallback(llms, { mode }), played),
       input: [userMessage('Hello')],
       buildMessages: () => transcript.buildMessages(),
-      dispatchEvent: createEventDispatcher({ record: transcript.record, emit: listener.emit }),
+      dispatchEvent: createEventDispatcher({ record, emit: listener.emit }),
       signal: controller.signal,
       runtime,
     }),
@@ -157,6 +179,7 @@ law('C3 asks the models in order, as often as they may be asked, and nobody afte
   const told = listener.of('step.retrying').map(({ modelId }) => modelId);
   expect(told.slice(0, asked.length - 1)).toStrictEqual(asked.slice(0, -1).map((model) => `m${model}`));
   expect(told.length).toBeLessThanOrEqual(result.stopReason === 'aborted' ? asked.length : Math.max(0, asked.length - 1));
+  expect(played.lateTold).toBe(0);
 });
 
 law('C3 U3 books all tokens that were told of under the model that spent them', scenario, async (given) => {
