@@ -5,9 +5,10 @@
  * - All that can be cleared is cleared at once, and only if it is worth it: a change of the past costs the provider's
  *   cache.
  */
-import { assertNumbers, assertOptions } from '../core/assert.ts';
+import { assertNumbers, assertOptions, assertTool } from '../core/assert.ts';
 import type { Message, ToolMessage } from '../core/message.ts';
 import { replayOf, type AnyTool } from '../core/tool.ts';
+import { assertEstimator, assertHistory } from './layer-input.ts';
 import { protectedMessages, recentStart, resultOf, type LayerResult } from './layer.ts';
 import { createTokenEstimator, type TokenEstimator } from './token-estimator.ts';
 
@@ -54,7 +55,7 @@ export interface ClearOldResultsOptions {
  * made again. Pure; asks no model.
  *
  * @param messages - The history, oldest first; not changed.
- * @throws TypeError for an option that is missing, does not exist or makes no sense.
+ * @throws TypeError for messages that are none, and for an option that is missing, does not exist or makes no sense.
  *
  * @example
  * ```ts
@@ -62,7 +63,9 @@ export interface ClearOldResultsOptions {
  * ```
  */
 export function clearOldResults(messages: readonly Message[], options: ClearOldResultsOptions): LayerResult {
+  assertHistory(messages, ARGUMENT);
   assertOptions(options, OPTIONS, ARGUMENT);
+  assertEstimator(options.estimator, ARGUMENT);
   assertNumbers(options, { keepNewest: { least: 0, whole: true }, minTokens: { least: 0 }, minGain: { least: 0 } }, ARGUMENT);
   assertFunction(options.canReobtain);
   const { canReobtain, estimator = createTokenEstimator(), keepNewest = DEFAULT_KEEP_NEWEST, minTokens = DEFAULT_MIN_TOKENS, minGain } = options;
@@ -81,25 +84,38 @@ export function clearOldResults(messages: readonly Message[], options: ClearOldR
 /**
  * Says of a result that it can be had again: it is no error, and its tool is among these and may run any number of times
  * (`readOnly`, or `replay: 'safe'`).
+ *
+ * @throws TypeError for what is not a list of tools.
  */
 export function reobtainableFrom(tools: readonly AnyTool[]): (message: ToolMessage) => boolean {
+  assertTools(tools);
   const names = new Set(tools.filter((tool) => replayOf(tool) === 'safe').map(({ name }) => name));
   return (message) => message.isError !== true && names.has(message.name);
 }
 
 function clear(message: ToolMessage, tokens: number): ToolMessage {
-  // A name is a model's word: one line of it, and not too much.
-  const name = JSON.stringify(message.name.slice(0, MAX_NAME));
-  const text = `[The result of ${name}, about ${Math.ceil(tokens)} tokens, was cleared. Make the call again if it is needed.]`;
-  return { ...message, content: [{ type: 'text', text }] };
+  return { ...message, content: [{ type: 'text', text: lineFor(message, String(Math.ceil(tokens))) }] };
 }
 
-const CLEARED = /^\[The result of ".*", about \d+ tokens, was cleared\. Make the call again if it is needed\.\]$/s;
+function lineFor({ name }: ToolMessage, tokens: string): string {
+  // A name is a model's word: one line of it, and not too much.
+  return `[The result of ${JSON.stringify(name.slice(0, MAX_NAME))}, about ${tokens} tokens, was cleared. Make the call again if it is needed.]`;
+}
 
-/** True for a result that {@link clearOldResults} replaced. */
-function isCleared({ content }: ToolMessage): boolean {
-  const [only, ...others] = content;
-  return only?.type === 'text' && others.length === 0 && CLEARED.test(only.text);
+const TOKENS = /, about (\d{1,15}) tokens, was cleared\./;
+
+/** True for a result that {@link clearOldResults} replaced: the very line, so that nothing long can pass for it. */
+export function isCleared(message: ToolMessage): boolean {
+  const [only, ...others] = message.content;
+  if (only?.type !== 'text' || others.length > 0) return false;
+  const [, tokens] = TOKENS.exec(only.text) ?? [];
+  return tokens !== undefined && only.text === lineFor(message, tokens);
+}
+
+function assertTools(value: unknown): void {
+  const argument = { taker: 'reobtainableFrom', example: ARGUMENT.example };
+  if (!Array.isArray(value)) throw new TypeError(`reobtainableFrom needs a list of tools, not a value of type ${typeof value}. For example: ${ARGUMENT.example}.`);
+  value.forEach((tool) => assertTool(tool, argument));
 }
 
 function assertFunction(value: unknown): void {

@@ -1,16 +1,18 @@
 /**
  * Loop guard history: the calls that a turn has made already, out of its messages, for a turn that is gone on with.
  *
- * - Never reaches into a turn before: neither behind what a person said, nor over more replies than the turn has steps.
+ * - Never reaches into a turn before: neither over more replies than the turn has steps, nor, where some of them are
+ *   missing, behind what a person said.
  * - What a compaction took out of the history is not there to be counted: counts may begin later, never earlier.
  */
+import { isCleared } from '../context/clear-old-results.ts';
 import type { AssistantMessage, Message, ToolCallPart, ToolMessage } from '../core/message.ts';
 
 /** What a turn has done so far. */
 export interface PastSteps {
   /** The calls of each step, in provider order; oldest step first. */
   readonly steps: readonly (readonly ToolCallPart[])[];
-  /** What they gave, by the id of the call. */
+  /** What they gave, by the id of the call, where it is still known. */
   readonly results: ReadonlyMap<string, ToolMessage>;
 }
 
@@ -27,14 +29,25 @@ export function pastSteps(messages: readonly Message[], { steps, running }: Past
   const now = new Set(running);
   const isRunning = (message: Message): boolean => message.role === 'assistant' && callsOf(message).some(({ id }) => now.has(id));
   const own = messages.findLastIndex(isRunning);
+  const over = own === -1 ? messages : messages.slice(0, own);
   const past: (readonly ToolCallPart[])[] = [];
   const results = new Map<string, ToolMessage>();
-  for (const message of messages.slice(0, own === -1 ? messages.length : own).reverse()) {
-    if (past.length === steps || (message.role === 'user' && message.origin === 'user')) break;
-    if (message.role === 'tool') results.set(message.toolCallId, message);
+  for (const message of over.slice(beginOf(over, steps))) {
+    if (message.role === 'tool' && !isCleared(message)) results.set(message.toolCallId, message);
     if (message.role === 'assistant') past.push(callsOf(message));
   }
-  return { steps: past.reverse(), results };
+  return { steps: past, results };
+}
+
+/** Where the first reply of the turn stands, or of what is left of it. */
+function beginOf(messages: readonly Message[], steps: number): number {
+  const replies = messages.flatMap((message, index) => (message.role === 'assistant' ? [index] : []));
+  const first = replies.at(-steps) ?? 0;
+  // Hooks go on with a turn by messages that may look like a person's: as long as all its replies are there, they are
+  // counted. That they are is seen by the input, which stands before the first.
+  if (messages[first - 1]?.role === 'user') return first;
+  const said = messages.findLastIndex((message) => message.role === 'user' && message.origin === 'user');
+  return Math.max(first, said + 1);
 }
 
 function callsOf(message: AssistantMessage): readonly ToolCallPart[] {

@@ -5,6 +5,7 @@
  */
 import { assertNumbers, assertOptions } from '../core/assert.ts';
 import { messageOf } from '../core/errors.ts';
+import { isThenable } from '../core/event-dispatcher.ts';
 import type { HookContext } from '../core/hooks.ts';
 import type { JsonValue } from '../core/json.ts';
 import { REMINDER_LEVELS, type ReminderLevel } from './loop-guard-texts.ts';
@@ -42,8 +43,8 @@ export interface LoopGuardOptions {
    */
   readonly remindAt?: readonly number[] | undefined;
   /**
-   * The equal call that is refused and ends the turn, a whole number of at least 2: the tool runs once less than that.
-   * `Infinity` only reminds.
+   * The equal call that is refused and ends the turn, a whole number of at least 2: the tool runs once less than that, but
+   * for a cycle that is complete only with results of the same step, where it runs that often. `Infinity` only reminds.
    *
    * @defaultValue 12: three reminders, and four more calls to heed them
    */
@@ -57,7 +58,7 @@ export interface LoopGuardOptions {
   /**
    * Calls that may repeat, such as those that poll: names of tools, or a function that says so of a call. To the guard they
    * are not there: they run as often as they are made, also within a step, neither count nor break a count. A function that
-   * throws opts nothing out, which a notice tells.
+   * throws, or gives anything but true or false, opts nothing out, which a notice tells.
    *
    * @defaultValue none
    */
@@ -118,7 +119,9 @@ function ignoreRule(ignore: LoopGuardOptions['ignore'] = []): (context: HookCont
     return (context, call) => {
       try {
         const answer: unknown = ignore(call);
-        return answer === true;
+        if (typeof answer === 'boolean') return answer;
+        if (isThenable(answer)) answer.then(undefined, () => undefined);
+        throw new TypeError(`\`ignore\` must give true or false at once, not ${isThenable(answer) ? 'a promise' : typeof answer}`);
       } catch (error) {
         context.notify({ name: `${LOOP_GUARD}.ignoreFailed`, data: { tool: call.name, message: messageOf(error) } });
         return false;

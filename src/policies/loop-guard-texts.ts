@@ -1,15 +1,15 @@
 /**
- * Loop guard texts: what a model is told that repeats itself, and how the guard knows its own words again.
+ * Loop guard texts: what a model is told that repeats itself.
  *
- * - Each text is one line behind one mark, so that it can be taken off a result: results are compared without it.
+ * - A reminder is one line. It is known again only as the very text that was due at its place: what a tool gives may look
+ *   like a reminder, and is a result all the same.
+ * - Nothing is said of results that are not known yet.
  */
 import type { RecordedToolResult } from '../core/events.ts';
 import type { ToolResultPart } from '../core/message.ts';
-import { renderToolResult } from '../core/projection.ts';
 import type { Repeat } from './repeat-counter.ts';
 
 const MARK = '[loop guard]';
-const REMINDER = /(?:^|\n)\[loop guard\] [^\n]*$/;
 
 /** What a level has to say: 1 for the first reminder, 3 for the last. */
 export type ReminderLevel = 1 | 2 | 3;
@@ -18,11 +18,8 @@ export type ReminderLevel = 1 | 2 | 3;
 export const REMINDER_LEVELS: readonly ReminderLevel[] = [1, 2, 3];
 
 /** The reminder of a level. */
-export function reminderText(level: ReminderLevel, { period, count }: Repeat, stopAt: number): string {
-  const what =
-    period === 1
-      ? `You have made this same call ${count} times in a row.`
-      : `You have gone round the same ${period} calls ${count} times, with the same results each time.`;
+export function reminderText(level: ReminderLevel, repeat: Repeat, stopAt: number): string {
+  const what = `You have ${whatWasDone(repeat)}.`;
   switch (level) {
     case 1:
       return `${MARK} ${what} Use what you have learnt from it, or do something else.`;
@@ -38,20 +35,28 @@ export function reminderText(level: ReminderLevel, { period, count }: Repeat, st
   }
 }
 
+function whatWasDone({ period, count, isExact }: Repeat): string {
+  if (!isExact) return `called a tool that does not exist again and again, and this call failed as the one before did: ${count} times so far`;
+  if (period === 1) return `made this same call ${count} times in a row`;
+  return `gone round the same ${period} calls ${count} times, and this one gave again what it gave before`;
+}
+
 /** What the call is told that is one too many. */
 export function refusalText({ period, count }: Repeat): string {
   const what =
     period === 1
       ? `this same call was made ${count - 1} times in a row before.`
-      : `it would make ${count} rounds of the same ${period} calls, with the same results each time.`;
+      : `it would make ${count} rounds of the same ${period} calls, which gave the same results each time.`;
   return `${MARK} Refused and not run: ${what} The turn ends here.`;
 }
 
 /** Why the turn ends, for the host. */
-export function stopText(tool: string, { period, count }: Repeat): string {
+export function stopText(tool: string, { period, count, isExact }: Repeat): string {
+  const name = JSON.stringify(tool);
+  if (!isExact) return `The model called ${name}, which does not exist, ${count} times in a row.`;
   return period === 1
-    ? `The model made the same call of ${JSON.stringify(tool)} ${count} times in a row.`
-    : `The model went round the same ${period} calls ${count} times, with the same results each time; the last was of ${JSON.stringify(tool)}.`;
+    ? `The model made the same call of ${name} ${count} times in a row.`
+    : `The model went round the same ${period} calls ${count} times, with the same results each time; the last was of ${name}.`;
 }
 
 /** A result with a reminder behind what the model sees of it. */
@@ -60,18 +65,12 @@ export function withReminder(result: RecordedToolResult, text: string): Recorded
   return { ...result, note: note === '' ? text : `${note}\n${text}` };
 }
 
-/** What a result gave, to be compared with others; undefined if the guard itself kept the call from running. */
-export function contentOf(result: RecordedToolResult): readonly ToolResultPart[] | undefined {
-  return shownContent(renderToolResult(result));
-}
-
-/** {@link contentOf} for a result as it stands in a history. */
-export function shownContent(shown: readonly ToolResultPart[]): readonly ToolResultPart[] | undefined {
+/** What a model sees of a result, without the reminder behind it, if it is one of these. */
+export function withoutReminder(shown: readonly ToolResultPart[], reminders: readonly string[]): readonly ToolResultPart[] {
   const last = shown.at(-1);
-  // A refusal stands behind the line that calls it an error: all of it is one part.
-  if (last?.type !== 'text' || !last.text.includes(MARK)) return shown;
-  if (last.text.includes(`${MARK} Refused`)) return undefined;
-  const text = last.text.replace(REMINDER, '');
+  if (last?.type !== 'text') return shown;
   const others = shown.slice(0, -1);
-  return text === '' ? others : [...others, { ...last, text }];
+  if (reminders.includes(last.text)) return others;
+  const reminder = reminders.find((text) => last.text.endsWith(`\n${text}`));
+  return reminder === undefined ? shown : [...others, { ...last, text: last.text.slice(0, -(reminder.length + 1)) }];
 }

@@ -6,25 +6,32 @@
  * - What is kept for a turn does not grow with it, and no two turns share it.
  */
 import type { Hook, HookContext } from '../core/hooks.ts';
-import { callKey, writtenCallKey, writtenInput, type WrittenCall } from './call-key.ts';
+import { writtenCallKey, writtenInput, type WrittenCall } from './call-key.ts';
 import { pastSteps } from './loop-guard-history.ts';
 import { LOOP_GUARD, resolveLoopGuard, type LoopGuardOptions } from './loop-guard-options.ts';
-import { contentOf, refusalText, reminderText, shownContent, stopText, withReminder } from './loop-guard-texts.ts';
-import { mayRepeat, mostRepeated, RepeatCounter, type CountedCall, type Repeat } from './repeat-counter.ts';
+import { count, outcomeOf, pastOutcome, recordedOutcome, refusalOf, repeatOf, StepBuilder, type StepCall } from './loop-guard-step.ts';
+import { refusalText, reminderText, stopText, withReminder } from './loop-guard-texts.ts';
+import { mostRepeated, REFUSED, RepeatCounter, type Repeat } from './repeat-counter.ts';
 
 /**
  * Hook that ends runaways. The same call again, step after step, is reminded of it at 3, 5 and 8 times; the 12th is
  * refused, and the turn ends `stopped` by `loopGuard`. So does a cycle of up to three calls that comes round again with
- * equal arguments and equal results. The same call twice in one step runs once: the second gets the result of the first.
+ * equal arguments and equal results. The same call twice in one step runs once: the second gets the result of the first,
+ * also if another call between them writes what both read. A tool that is to run each time is named in `ignore`.
  *
  * Equal are calls of one tool with equal JSON, whatever the order of keys; a text that is no JSON equals only itself; calls
- * of a tool that does not exist are equal whatever their arguments, since the answer is. Any other call in between begins
- * the count anew. A reminder is a `note` of the result: the model reads it behind the content, people do not see it, and
- * neither a failure nor a success is changed by it.
+ * of a tool that does not exist are equal whatever their arguments, as long as they fail with equal words. Any other call in
+ * between begins the count anew. A reminder is a `note` of the result: the model reads it behind the content, people do not
+ * see it, and neither a failure nor a success is changed by it.
  *
- * Put it first: hooks that shorten results keep the note, and what they make of equal results need not be equal. One hook
- * serves many turns and agents at once, and each turn counts for itself. A turn that is resumed counts on from its
- * messages; what a compaction took out of them is not counted.
+ * The same call in a row runs at most 11 times. So does a call of a cycle, unless others stand before it in the step that
+ * would be refused it: what they give is not known then, so it runs, and the turn ends behind the step if the cycle is
+ * complete. Nothing is refused on a guess: whatever is refused ends the turn.
+ *
+ * Put it first: hooks that shorten results keep the note. Results are compared as they are recorded, so what such hooks make
+ * of equal results should be equal: a store that names each text anew hides a cycle. One hook serves many turns and agents
+ * at once, and each turn counts for itself. A turn that is resumed counts on from its messages; what a compaction took out
+ * of them is not counted, and where a hook shortens results the first round of a cycle may miss its reminder.
  *
  * Notices: `loopGuard.reminder` `{tool, toolCallId, count, period, level}` (level 1, 2 or 3), `loopGuard.stopped` `{tool,
  * toolCallId, count, period}`, `loopGuard.ignoreFailed` `{tool, message}`.
@@ -38,7 +45,8 @@ import { mayRepeat, mostRepeated, RepeatCounter, type CountedCall, type Repeat }
  * ```
  */
 export function loopGuard(options: LoopGuardOptions = {}): Hook {
-  const { stopAt, maxCycle, levelOf, isIgnored } = resolveLoopGuard(options);
+  const guard = resolveLoopGuard(options);
+  const { stopAt, maxCycle, levelOf, isIgnored } = guard;
   /** By what a turn has of its own: with the turn its counts are gone. */
   const turns = new WeakMap<AbortSignal, Promise<TurnCounts>>();
 
@@ -62,8 +70,8 @@ export function loopGuard(options: LoopGuardOptions = {}): Hook {
       for (const [toolCallId, planned] of planStep(context, written, counter.fork())) {
         if (planned?.toolCallId !== toolCallId) continue;
         const result = results.get(toolCallId);
-        planned.call.content = result && shownContent(result.content);
-        counter.push(planned.call);
+        planned.call.outcome = result && pastOutcome(result, planned, guard);
+        count(planned, counter);
       }
     }
     return { counter, plan: undefined };
@@ -72,22 +80,13 @@ export function loopGuard(options: LoopGuardOptions = {}): Hook {
   /** What each call of a step is to the guard; undefined for those that it does not see. */
   function planStep(context: HookContext, calls: readonly WrittenStepCall[], counter: RepeatCounter): StepPlan {
     const plan = new Map<string, StepCall | undefined>();
-    const byKey = new Map<string, StepCall>();
+    const step = new StepBuilder(counter);
     for (const written of calls) {
+      const { toolCallId, name } = written;
       const input = writtenInput(written);
-      if (isIgnored(context, { name: written.name, input })) {
-        plan.set(written.toolCallId, undefined);
-        continue;
-      }
-      const isKnown = context.tools.some(({ name }) => name === written.name);
-      const key = isKnown ? writtenCallKey(written, input) : callKey({ name: written.name });
-      let planned = byKey.get(key);
-      if (planned === undefined) {
-        const call: CountedCall = { key, content: undefined };
-        planned = { toolCallId: written.toolCallId, call, repeats: counter.push(call) };
-        byKey.set(key, planned);
-      }
-      plan.set(written.toolCallId, planned);
+      const isKnown = context.tools.some((tool) => tool.name === name);
+      const next = { toolCallId, key: writtenCallKey(written, input), missingTool: isKnown ? undefined : name };
+      plan.set(toolCallId, isIgnored(context, { name, input }) ? undefined : step.add(next));
     }
     return plan;
   }
@@ -105,45 +104,57 @@ export function loopGuard(options: LoopGuardOptions = {}): Hook {
       if (planned === undefined) return undefined;
       // What does not exist is answered at once, each for itself: there is nothing to save.
       if (planned.toolCallId !== call.toolCallId) return call.tool && { action: 'same_as', toolCallId: planned.toolCallId };
-      const repeat = mostRepeated(planned.repeats);
-      return repeat === undefined || repeat.count < stopAt ? undefined : { action: 'block', reason: refusalText(repeat) };
+      const repeat = refusalOf(planned, stopAt);
+      if (repeat === undefined) return undefined;
+      planned.call.outcome = REFUSED;
+      return { action: 'block', reason: refusalText(repeat) };
     },
     finalizeToolResult: async (context, call, result) => {
       const planned = (await planOf(context, call.siblings)).get(call.toolCallId);
-      if (planned === undefined) return undefined;
+      if (planned === undefined || planned.call.outcome === REFUSED) return undefined;
       const isFirst = planned.toolCallId === call.toolCallId;
-      const content = contentOf(result);
-      if (isFirst) planned.call.content = content;
-      const repeat = mostRepeated(planned.repeats.filter(({ period, before }) => mayRepeat(period, before.content, content)));
+      const seen = outcomeOf(result);
+      if (isFirst) planned.call.seen = seen;
+      const repeat = repeatOf(planned, seen);
       const level = repeat && levelOf(repeat.count);
       if (repeat === undefined || level === undefined) return undefined;
-      const { period, count } = repeat;
-      if (isFirst) {
-        context.notify({ name: `${LOOP_GUARD}.reminder`, data: { tool: call.name, toolCallId: call.toolCallId, count, period, level } });
-      }
-      return withReminder(result, reminderText(level, repeat, stopAt));
+      const text = reminderText(level, repeat, stopAt);
+      if (isFirst) planned.reminder = text;
+      if (isFirst && planned.alike === undefined) tell(context, 'reminder', { tool: call.name, toolCallId: call.toolCallId, repeat, level });
+      return withReminder(result, text);
     },
     afterStep: async (context, { results }) => {
       if (results.length === 0) return undefined;
       const plan = await planOf(context, results);
       const counts = await countsOf(context, results);
       counts.plan = undefined;
-      let stop: { readonly name: string; readonly toolCallId: string; readonly repeat: Repeat } | undefined;
+      let stop: Told | undefined;
       for (const { toolCallId, name, result } of results) {
         const planned = plan.get(toolCallId);
         if (planned?.toolCallId !== toolCallId) continue;
-        // In a step that is gone on with, a call may have been finished before this process looked.
-        planned.call.content ??= contentOf(result);
-        const repeat = mostRepeated(counts.counter.push(planned.call));
-        if (repeat !== undefined && repeat.count >= stopAt) stop ??= { name, toolCallId, repeat };
+        planned.call.outcome ??= recordedOutcome(result, planned, guard);
+        const repeat = mostRepeated(count(planned, counts.counter));
+        if (repeat !== undefined && repeat.count >= stopAt) stop ??= { tool: name, toolCallId, repeat };
       }
       if (stop === undefined) return undefined;
-      const { name, toolCallId, repeat } = stop;
-      const { count, period } = repeat;
-      context.notify({ name: `${LOOP_GUARD}.stopped`, data: { tool: name, toolCallId, count, period } });
-      return { reason: stopText(name, repeat) };
+      tell(context, 'stopped', stop);
+      return { reason: stopText(stop.tool, stop.repeat) };
     },
   };
+}
+
+/** What a notice is about. */
+interface Told {
+  readonly tool: string;
+  readonly toolCallId: string;
+  readonly repeat: Repeat;
+  readonly level?: number;
+}
+
+function tell(context: HookContext, what: string, { tool, toolCallId, repeat, level }: Told): void {
+  const { count: times, period } = repeat;
+  const data = { tool, toolCallId, count: times, period, ...(level !== undefined && { level }) };
+  context.notify({ name: `${LOOP_GUARD}.${what}`, data });
 }
 
 /** A call of a step, as the model wrote it. */
@@ -161,11 +172,3 @@ interface TurnCounts {
 
 /** The calls of a step, by their ids: equal ones share what is known of the first of them. */
 type StepPlan = ReadonlyMap<string, StepCall | undefined>;
-
-interface StepCall {
-  /** Id of the first of the equal calls. */
-  readonly toolCallId: string;
-  readonly call: CountedCall;
-  /** The cycles that it goes on with, if the calls of this step give what they gave before. */
-  readonly repeats: readonly Repeat[];
-}

@@ -94,15 +94,15 @@ describe('a runaway model', () => {
     expect(result).toMatchObject({ stoppedBy: 'loopGuard', steps: 12 });
   });
 
-  it.each<readonly [string, (index: number) => JsonObject]>([
-    ['with the same arguments', () => ({ path: 'a' })],
-    ['with other arguments each time', (index) => ({ path: `file ${index}` })],
-  ])('C6 that always asks for an unknown tool is stopped: %s', async (_what, input) => {
+  it.each<readonly [string, (index: number) => JsonObject, string]>([
+    ['with the same arguments', () => ({ path: 'a' }), 'Refused and not run'],
+    ['with other arguments each time', (index) => ({ path: `file ${index}` }), 'no tool named "raed"'],
+  ])('C6 that always asks for an unknown tool is stopped: %s', async (_what, input, last) => {
     const { result, recorded } = await runAway({ model: (_request, index) => toolCall('raed', input(index)) });
 
     expect(result).toMatchObject({ stoppedBy: 'loopGuard', steps: 12 });
     expect(resultLines(recorded).slice(0, -1).every(([, outcome, text]) => outcome === 'error' && text.includes('no tool named "raed"'))).toBe(true);
-    expect(resultLines(recorded).at(-1)?.[2]).toContain('Refused and not run');
+    expect(resultLines(recorded).at(-1)?.[2]).toContain(last);
     expect(countReminders(recorded)).toBe(9);
   });
 
