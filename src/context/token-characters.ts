@@ -11,7 +11,7 @@ export const LOWER = 1;
 /** A capital. */
 export const UPPER = 2;
 /** A letter of a script without cases, or of one where they do not matter here. */
-export const LETTER = 3;
+const LETTER = 3;
 /** A digit from 0 to 9. */
 export const DIGIT = 4;
 /** White space within a line. */

@@ -5,7 +5,7 @@ import { seededRandom } from './seeded-random.ts';
 import { type Kind, textSources } from './texts.ts';
 
 /** Requests of a history. */
-export const REQUESTS = 200;
+const REQUESTS = 200;
 
 const SYSTEM_PROMPT = `You are an assistant in a small company that sells hardware. You answer briefly, in the language of the person who asks, and you look things up rather than guess.
 - Read a file before you change it, and change as little as possible.

@@ -15,7 +15,7 @@ const FIRST_MEASURED = 16;
 const MODEL = { provider: 'measured', modelId: 'model' };
 
 /** Counts requests as a server would, each message once. */
-export class RealCounter {
+class RealCounter {
   readonly #count: CountTokens;
   readonly #known = new Map<object | string, number>();
 
@@ -48,7 +48,7 @@ export class RealCounter {
 }
 
 /** The largest error, as a share, over requests 16 to the last. Each is observed after it was estimated, or none is. */
-export function worstError(requests: readonly EstimatedRequest[], real: RealCounter, isObserved = true): number {
+function worstError(requests: readonly EstimatedRequest[], real: RealCounter, isObserved = true): number {
   const estimator = createTokenEstimator();
   let worst = 0;
   requests.forEach((request, index) => {
@@ -90,9 +90,4 @@ export function measureHistories(count: CountTokens, { seed = 1, switches = ['gr
     measure(first, first, 'stays'),
     ...KINDS.filter((second) => second !== first).flatMap((second) => switches.map((how) => measure(first, second, how))),
   ]);
-}
-
-/** The history with the largest error. */
-export function worstOf(histories: readonly MeasuredHistory[]): MeasuredHistory {
-  return histories.reduce((worst, history) => (history.error > worst.error ? history : worst));
 }
