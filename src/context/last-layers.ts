@@ -12,7 +12,7 @@ import type { PolicySettings } from './policy-settings.ts';
 import type { RequestSize } from './request-size.ts';
 
 /** What is to be reached, and with what. */
-export interface LastLayersOptions {
+interface LastLayersOptions {
   readonly settings: PolicySettings;
   /** The request whose history it is. */
   readonly size: RequestSize;

@@ -13,7 +13,7 @@ import { takeEntries, type Entry } from './summary-input.ts';
 import type { TokenEstimator } from './token-estimator.ts';
 
 /** What notes are made of. */
-export interface NotesOptions {
+interface NotesOptions {
   /** The conversation in words. */
   readonly entries: readonly Entry[];
   /** The notes so far; empty for none. */

@@ -7,7 +7,7 @@ export const SUMMARY_SYSTEM_PROMPT =
   'it asks for. Write the notes alone, as plain text, in the language of the user.';
 
 /** What is asked for. */
-export interface SummaryDemand {
+interface SummaryDemand {
   /** The part of the conversation. */
   readonly conversation: string;
   /** The notes so far; empty for none. */
