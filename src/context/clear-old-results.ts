@@ -105,7 +105,7 @@ function lineFor({ name }: ToolMessage, tokens: string): string {
 const TOKENS = /, about (\d{1,15}) tokens, was cleared\./;
 
 /** True for a result that {@link clearOldResults} replaced: the very line, so that nothing long can pass for it. */
-export function isCleared(message: ToolMessage): boolean {
+function isCleared(message: ToolMessage): boolean {
   const [only, ...others] = message.content;
   if (only?.type !== 'text' || others.length > 0) return false;
   const [, tokens] = TOKENS.exec(only.text) ?? [];

@@ -5,14 +5,13 @@
  *   missing, behind what a person said.
  * - What a compaction took out of the history is not there to be counted: counts may begin later, never earlier.
  */
-import { isCleared } from '../context/clear-old-results.ts';
 import type { AssistantMessage, Message, ToolCallPart, ToolMessage } from '../core/message.ts';
 
 /** What a turn has done so far. */
 export interface PastSteps {
   /** The calls of each step, in provider order; oldest step first. */
   readonly steps: readonly (readonly ToolCallPart[])[];
-  /** What they gave, by the id of the call, where it is still known. */
+  /** What they gave, by the id of the call. */
   readonly results: ReadonlyMap<string, ToolMessage>;
 }
 
@@ -33,7 +32,7 @@ export function pastSteps(messages: readonly Message[], { steps, running }: Past
   const past: (readonly ToolCallPart[])[] = [];
   const results = new Map<string, ToolMessage>();
   for (const message of over.slice(beginOf(over, steps))) {
-    if (message.role === 'tool' && !isCleared(message)) results.set(message.toolCallId, message);
+    if (message.role === 'tool') results.set(message.toolCallId, message);
     if (message.role === 'assistant') past.push(callsOf(message));
   }
   return { steps: past, results };
