@@ -41,7 +41,7 @@ export interface Reservation {
 /** The books of one budget. */
 export class BudgetLedger {
   readonly limits: BudgetLimits;
-  readonly usageByModel = new Map<string, Usage>();
+  readonly usageByModel: Map<string, Usage> = new Map<string, Usage>();
   /** Tokens that nobody told of, and that are booked as estimated. */
   estimatedTokens = 0;
   /** Requests under way, each with what takes its listener off its signal. */
@@ -130,7 +130,8 @@ export class BudgetLedger {
     const onAbort = (): void => {
       this.#serve();
     };
-    signal.addEventListener('abort', onAbort);
+    // Once: what was aborted may never settle, and nothing is to stay on its signal.
+    signal.addEventListener('abort', onAbort, { once: true });
     this.#underWay.set(reservation, () => {
       signal.removeEventListener('abort', onAbort);
     });

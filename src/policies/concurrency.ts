@@ -9,6 +9,7 @@ import { decorateLLM, type LLM, type LLMRequest, type LLMResponse } from '../cor
 import type { Tool } from '../core/tool.ts';
 import { assertLLM, assertTool } from '../core/assert.ts';
 import { heldBack } from './attempt-gate.ts';
+import { countedBy, isCountedBy } from './counting.ts';
 
 /**
  * A number of places that model requests and tool calls share, in the order in which they came.
@@ -24,6 +25,7 @@ export interface ConcurrencyLimit {
   /**
    * A model whose requests take a place each. Put it directly around the adapter, inside of `withRetry`: then nobody
    * holds a place while waiting for the next attempt. Timeouts belong inside of it, or they run while the request waits.
+   * A request that stands under the same limit twice takes one place.
    */
   llm(llm: LLM): LLM;
   /**
@@ -105,8 +107,11 @@ export function createConcurrencyLimit(max: number): ConcurrencyLimit {
     llm: (llm) => {
       assertLLM(llm, { taker: 'limit.llm', example: "limit.llm(openAIChat({ model: 'gpt-5-mini' }))" });
       return decorateLLM(llm, async (request) => {
+        // It has a place, and would wait for a second one while it holds up all others, or itself.
+        if (isCountedBy(request, places)) return llm.chat(request);
+        const placed = countedBy(request, places);
         for (;;) {
-          const { held, response } = await run<PlaceUse>(request.signal, () => chatUnlessHeld(llm, request));
+          const { held, response } = await run<PlaceUse>(request.signal, () => chatUnlessHeld(llm, placed));
           if (held === undefined) return response;
           await held;
         }
