@@ -9,6 +9,7 @@
 import { assertNumbers, assertOptions } from '../core/assert.ts';
 import type { AssistantPart, Message } from '../core/message.ts';
 import { foldInput } from './fold-input.ts';
+import { assertEstimator, assertHistory } from './layer-input.ts';
 import { isSummary, protectedMessages, recentStart, resultOf, type LayerResult } from './layer.ts';
 import { createTokenEstimator, type TokenEstimator } from './token-estimator.ts';
 import { toTextBudget, truncateParts, truncateText, type TextBudget } from './truncate-text.ts';
@@ -55,7 +56,7 @@ export interface FoldOldTextsOptions {
  * newest message of a person, pinned messages, memory and summaries stay as they are. Pure; asks no model.
  *
  * @param messages - The history, oldest first; not changed.
- * @throws TypeError for an option that does not exist or makes no sense.
+ * @throws TypeError for messages that are none, and for an option that does not exist or makes no sense.
  *
  * @example
  * ```ts
@@ -63,7 +64,9 @@ export interface FoldOldTextsOptions {
  * ```
  */
 export function foldOldTexts(messages: readonly Message[], options: FoldOldTextsOptions = {}): LayerResult {
+  assertHistory(messages, ARGUMENT);
   assertOptions(options, OPTIONS, ARGUMENT);
+  assertEstimator(options.estimator, ARGUMENT);
   assertNumbers(options, { keepNewest: { least: 0, whole: true }, minGain: { least: 0 } }, ARGUMENT);
   const budget = toTextBudget(options, DEFAULT_BUDGET, { ...ARGUMENT, least: LEAST_CHARACTERS });
   const { estimator = createTokenEstimator(), keepNewest = DEFAULT_KEEP_NEWEST, minGain } = options;

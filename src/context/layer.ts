@@ -111,9 +111,9 @@ export function editsBetween(before: readonly Message[], after: readonly Message
   );
 }
 
-/** True for what a person said: the task, and what was added to it while it ran. */
+/** True for what a person said: the task, and what was added to it while it ran. Nobody said what is built for one request. */
 export function isFromUser(message: Message): message is UserMessage {
-  return message.role === 'user' && (message.origin === 'user' || message.origin === 'steering');
+  return message.role === 'user' && (message.origin === 'user' || message.origin === 'steering') && !isTransient(message);
 }
 
 /** True for a message that the record has and may change; so it may have a note in place of a medium, even if protected. */
@@ -126,16 +126,21 @@ export function isSummary(message: Message): message is UserMessage {
   return message.role === 'user' && message.origin === 'summary';
 }
 
-/** Messages that no layer touches, by L1. Where no person spoke, the application did: its messages are the tasks then. */
+/** What tells tasks from other messages: a person gives them. Where no person spoke, the application did. */
+export function taskTest(messages: readonly Message[]): (message: Message) => boolean {
+  return messages.some(isFromUser) ? isFromUser : isFromHost;
+}
+
+/** Messages that no layer touches, by L1. */
 export function protectedMessages(messages: readonly Message[]): ReadonlySet<Message> {
-  const isTask = messages.some(isFromUser) ? isFromUser : isFromHost;
+  const isTask = taskTest(messages);
   const first = messages.find(isTask);
   const newest = messages.findLast(isTask);
   return new Set(messages.filter((message) => message === first || message === newest || isUntouchable(message)));
 }
 
 function isFromHost(message: Message): boolean {
-  return message.role === 'user' && message.origin === 'host';
+  return message.role === 'user' && message.origin === 'host' && !isTransient(message);
 }
 
 /** Pinned, memory, built for one request, or without an id that an edit could name. */

@@ -11,9 +11,10 @@
 import { assertNumbers, assertOptions } from '../core/assert.ts';
 import type { Hook, HookContext } from '../core/hooks.ts';
 import type { LLM } from '../core/llm.ts';
-import type { MediaPart, Message, ToolResultPart } from '../core/message.ts';
+import type { Message, MessagePart, ToolResultPart } from '../core/message.ts';
+import { assertEstimator } from './layer-input.ts';
 import { editsBetween, isCompactable, recentStart, tokensOf } from './layer.ts';
-import { mediaNote, mediaOf, refusalOf, tooMuch, type MediaLimits, type MediaReason } from './media-limits.ts';
+import { mediaNote, mediaOf, refusalOf, tooMuch, type MediaLimits, type MediaReason, type PlacedMedium } from './media-limits.ts';
 import { noteMedia } from './media-notes.ts';
 import { createTokenEstimator, type TokenEstimator } from './token-estimator.ts';
 
@@ -78,20 +79,20 @@ export function limitMedia(options: LimitMediaOptions = {}): Hook {
   /** By turn: how many media a message had when a change of it was recorded. One that still has them was not changed. */
   const recorded = new WeakMap<AbortSignal, Map<string, number>>();
   /** What was found in messages: most have no media, and a history is looked at before each step. */
-  const known = new WeakMap<Message, readonly MediaPart[]>();
-  const mediaIn = (message: Message): readonly MediaPart[] => {
-    const media = known.get(message) ?? mediaOf(message);
+  const known = new WeakMap<Message, readonly PlacedMedium[]>();
+  const mediaIn = (message: Message): readonly PlacedMedium[] => {
+    const media = known.get(message) ?? mediaOf(message.content);
     known.set(message, media);
     return media;
   };
   return {
     name: 'limitMedia',
     finalizeToolResult: (context, _call, result) => {
-      const out = new Map<MediaPart, MediaReason>();
-      refuse(result.content.filter((part) => part.type === 'media'), out, { limits, llm: context.llm });
-      if (out.size === 0) return undefined;
+      const out = new Outgoing<undefined>(limits);
+      for (const { part, index } of mediaOf(result.content)) out.add(undefined, index, refusalOf(part, limits, context.llm));
+      if (out.isEmpty) return undefined;
       notify(context, out);
-      return { ...result, content: result.content.map((part) => notePart(part, out, limits)) };
+      return { ...result, content: result.content.map((part, index) => notePart(part, out.noteFor(undefined, part, index))) };
     },
     beforeStep: async (context) => {
       const before = await context.messages();
@@ -99,10 +100,9 @@ export function limitMedia(options: LimitMediaOptions = {}): Hook {
       recorded.set(context.signal, done);
       const isOpen = (message: Message): boolean => isCompactable(message) && done.get(message.id) !== mediaIn(message).length;
       const out = findTooMuch(before, { limits, llm: context.llm, mediaIn, isOpen });
-      if (out.size === 0) return;
+      if (out.isEmpty) return;
 
-      const note = (part: MediaPart): string | undefined => noteFor(part, out, limits);
-      const after = before.map((message) => (mediaIn(message).some((part) => out.has(part)) && isOpen(message) ? noteMedia(message, note) : message));
+      const after = before.map((message) => noteMedia(message, (part, index) => out.noteFor(message, part, index)));
       const edits = editsBetween(before, after);
       before.forEach((message, index) => {
         if (message !== after[index]) done.set(message.id, mediaIn(message).length);
@@ -114,54 +114,72 @@ export function limitMedia(options: LimitMediaOptions = {}): Hook {
   };
 }
 
+/** Which media go out and why, by the message they stand in and their index there. */
+class Outgoing<Owner> {
+  readonly #limits: MediaLimits;
+  readonly #reasons = new Map<Owner, Map<number, MediaReason>>();
+
+  constructor(limits: MediaLimits) {
+    this.#limits = limits;
+  }
+
+  get isEmpty(): boolean {
+    return this.#reasons.size === 0;
+  }
+
+  add(owner: Owner, index: number, reason: MediaReason | undefined): void {
+    if (reason === undefined) return;
+    const reasons = this.#reasons.get(owner) ?? new Map<number, MediaReason>();
+    this.#reasons.set(owner, reasons.set(index, reason));
+  }
+
+  has(owner: Owner, index: number): boolean {
+    return this.#reasons.get(owner)?.has(index) === true;
+  }
+
+  /** What stands in the place of a part; undefined if it stays. */
+  noteFor(owner: Owner, part: MessagePart, index: number): string | undefined {
+    const reason = this.#reasons.get(owner)?.get(index);
+    return reason === undefined || part.type !== 'media' ? undefined : mediaNote(part, reason, this.#limits);
+  }
+
+  count(reason: MediaReason): number {
+    return [...this.#reasons.values()].flatMap((reasons) => [...reasons.values()]).filter((one) => one === reason).length;
+  }
+}
+
 interface HistoryLook {
   readonly limits: MediaLimits;
   readonly llm: LLM;
-  readonly mediaIn: (message: Message) => readonly MediaPart[];
+  readonly mediaIn: (message: Message) => readonly PlacedMedium[];
   /** Whether a compaction may change it. */
   readonly isOpen: (message: Message) => boolean;
 }
 
-/** The media of a history that go out, and why. */
-function findTooMuch(messages: readonly Message[], { limits, llm, mediaIn, isOpen }: HistoryLook): ReadonlyMap<MediaPart, MediaReason> {
-  const out = new Map<MediaPart, MediaReason>();
+/** The media of a history that go out. */
+function findTooMuch(messages: readonly Message[], { limits, llm, mediaIn, isOpen }: HistoryLook): Outgoing<Message> {
+  const out = new Outgoing<Message>(limits);
   const newFrom = recentStart(messages, 0);
-  const counted = messages.flatMap((message, index) => {
+  const counted = messages.flatMap((message, position) => {
     const media = mediaIn(message);
     if (media.length === 0) return [];
     const mayGo = isOpen(message);
     // What a model drew is not what it is asked to look at.
-    if (mayGo && message.role !== 'assistant') refuse(media, out, { limits, llm });
-    return media.filter((part) => !out.has(part)).map((part) => ({ part, mayGo, isNew: index >= newFrom }));
+    if (mayGo && message.role !== 'assistant') for (const { part, index } of media) out.add(message, index, refusalOf(part, limits, llm));
+    return media
+      .filter(({ index }) => !out.has(message, index))
+      .map(({ part, index }) => ({ message, part, index, mayGo, isNew: position >= newFrom }));
   });
-  for (const part of tooMuch(counted, limits)) out.set(part, 'total');
+  for (const { message, index } of tooMuch(counted, limits)) out.add(message, index, 'total');
   return out;
 }
 
-function refuse(
-  media: readonly MediaPart[],
-  out: Map<MediaPart, MediaReason>,
-  { limits, llm }: { readonly limits: MediaLimits; readonly llm: LLM },
-): void {
-  for (const part of media) {
-    const reason = refusalOf(part, limits, llm);
-    if (reason !== undefined) out.set(part, reason);
-  }
-}
-
-function noteFor(part: MediaPart, out: ReadonlyMap<MediaPart, MediaReason>, limits: MediaLimits): string | undefined {
-  const reason = out.get(part);
-  return reason === undefined ? undefined : mediaNote(part, reason, limits);
-}
-
-function notePart(part: ToolResultPart, out: ReadonlyMap<MediaPart, MediaReason>, limits: MediaLimits): ToolResultPart {
-  const text = part.type === 'media' ? noteFor(part, out, limits) : undefined;
+function notePart(part: ToolResultPart, text: string | undefined): ToolResultPart {
   return text === undefined ? part : { type: 'text', text };
 }
 
-function notify(context: HookContext, out: ReadonlyMap<MediaPart, MediaReason>): void {
-  const count = (reason: MediaReason): number => [...out.values()].filter((one) => one === reason).length;
-  context.notify({ name: 'limitMedia.replaced', data: { size: count('size'), type: count('type'), total: count('total') } });
+function notify<Owner>(context: HookContext, out: Outgoing<Owner>): void {
+  context.notify({ name: 'limitMedia.replaced', data: { size: out.count('size'), type: out.count('type'), total: out.count('total') } });
 }
 
 function toLimits(options: LimitMediaOptions): MediaLimits {
@@ -169,6 +187,7 @@ function toLimits(options: LimitMediaOptions): MediaLimits {
   const size = { least: 0, orInfinity: true };
   assertNumbers(options, { maxItemCharacters: size, maxTotalCharacters: size, keepTotalCharacters: size }, ARGUMENT);
   assertTypes(options.mediaTypes);
+  assertEstimator(options.estimator, ARGUMENT);
   const { maxItemCharacters: maxItem = DEFAULT_MAX_ITEM, maxTotalCharacters: maxTotal = DEFAULT_MAX_TOTAL, mediaTypes } = options;
   const { keepTotalCharacters: keepTotal = maxTotal / 2 } = options;
   if (keepTotal > maxTotal) {

@@ -3,7 +3,7 @@
  * alone: it is part of what providers cache.
  */
 import type { LLM } from '../core/llm.ts';
-import type { MediaPart, Message, MessagePart } from '../core/message.ts';
+import type { MediaPart, MessagePart } from '../core/message.ts';
 
 /** What media may be. Sizes are characters of base64. */
 export interface MediaLimits {
@@ -40,10 +40,17 @@ function sizeOf(part: MediaPart): number {
   return part.data?.length ?? 0;
 }
 
-/** All media of a message, in its order. */
-export function mediaOf(message: Message): readonly MediaPart[] {
-  const parts: readonly MessagePart[] = message.content;
-  return parts.filter((part) => part.type === 'media');
+/** A medium, and where it stands: one part object may stand in several places. */
+export interface PlacedMedium {
+  /** The part. */
+  readonly part: MediaPart;
+  /** Its index in the content. */
+  readonly index: number;
+}
+
+/** All media of a message's or a result's content, in its order. */
+export function mediaOf(content: readonly MessagePart[]): readonly PlacedMedium[] {
+  return content.flatMap((part, index) => (part.type === 'media' ? [{ part, index }] : []));
 }
 
 /** What the model reads in place of a medium. */
@@ -80,16 +87,17 @@ export interface CountedMedium {
  *
  * @param media - Oldest first.
  */
-export function tooMuch(media: readonly CountedMedium[], limits: MediaLimits): ReadonlySet<MediaPart> {
+export function tooMuch<Medium extends CountedMedium>(media: readonly Medium[], limits: MediaLimits): readonly Medium[] {
   const sum = (list: readonly CountedMedium[]): number => list.reduce((total, { part }) => total + sizeOf(part), 0);
-  if (sum(media) <= limits.maxTotal) return new Set();
+  if (sum(media) <= limits.maxTotal) return [];
   let kept = sum(media.filter(({ mayGo }) => !mayGo));
-  const out = new Set<MediaPart>();
-  for (const { part, isNew } of media.filter(({ mayGo }) => mayGo).reverse()) {
+  const out: Medium[] = [];
+  for (const medium of media.filter(({ mayGo }) => mayGo).reverse()) {
+    const { part, isNew } = medium;
     const next = kept + sizeOf(part);
     // The first that does not fit takes all older ones along; what has no size gains nothing.
-    if (out.size === 0 && next <= (isNew ? limits.maxTotal : limits.keepTotal)) kept = next;
-    else if (sizeOf(part) > 0) out.add(part);
+    if (out.length === 0 && next <= (isNew ? limits.maxTotal : limits.keepTotal)) kept = next;
+    else if (sizeOf(part) > 0) out.push(medium);
   }
   return out;
 }

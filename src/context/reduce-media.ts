@@ -57,7 +57,7 @@ export interface ReduceMediaOptions {
  *
  * They hold for the media there were when the request failed: later ones are shown.
  *
- * @throws TypeError if `keepNewest` is not a whole number of at least 0, and for an option that does not exist.
+ * @throws TypeError for an option that does not exist or makes no sense.
  *
  * @example
  * ```ts
@@ -73,6 +73,8 @@ export function reduceMedia(options: ReduceMediaOptions = {}): readonly [older: 
         'For example: recoveries: [...reduceMedia({ keepNewest: 2 })].',
     );
   }
+  assertType('note', options.note, { type: 'function', example: 'note: ({ mediaType }) => `[${mediaType} left out.]`' });
+  assertType('lasting', options.lasting, { type: 'boolean', example: 'lasting: false' });
   return [
     createRecovery({ name: 'reduceMedia.older', kinds: ['request_too_large'], keepNewest, note, lasting }),
     createRecovery({
@@ -83,6 +85,12 @@ export function reduceMedia(options: ReduceMediaOptions = {}): readonly [older: 
       lasting,
     }),
   ];
+}
+
+function assertType(name: string, value: unknown, { type, example }: { readonly type: string; readonly example: string }): void {
+  if (value === undefined || typeof value === type) return;
+  const shown = value === null ? 'null' : `a value of type ${typeof value}`;
+  throw new TypeError(`reduceMedia: \`${name}\` must be a ${type}, not ${shown}. For example: recoveries: [...reduceMedia({ ${example} })].`);
 }
 
 /** What a model reads in place of a medium. */

@@ -6,8 +6,8 @@
  * - Everything else goes: reminders too, since whoever wrote them writes them again.
  */
 import { textOf, type Message, type UserMessage } from '../core/message.ts';
-import { elideToTokens } from './elide-text.ts';
 import { isFromUser, isSummary, protectedMessages } from './layer.ts';
+import { truncateToTokens } from './truncate-text.ts';
 
 /** How much of a person's messages may stay. */
 export interface KeptBudget {
@@ -55,7 +55,7 @@ export function keptBeside(messages: readonly Message[], end: number, budget: Ke
 function shorten(message: UserMessage, tokens: number, budget: KeptBudget): UserMessage | undefined {
   if (tokens < LEAST_TOKENS) return undefined;
   const whole = textOf(message);
-  const text = elideToTokens(whole, tokens, budget.estimateText);
+  const text = truncateToTokens(whole, tokens, budget.estimateText);
   if (text === undefined || text.trim() === '') return undefined;
   return { ...message, id: budget.createId(), content: [{ type: 'text', text }] };
 }

@@ -4,20 +4,26 @@
  * - First what is long is cut short, then whole exchanges go, oldest first: pairs never split (L2).
  * - The first task, the newest message of a person, pinned messages, memory and summaries stay. Only the first task may
  *   be cut short, when nothing else is left to give.
+ * - What the model has not answered yet goes last, and only if a person spoke since: before, it is made as small as it
+ *   gets, down to ids and names.
  * - One message tells the model that older ones were left out: the same however often a history is trimmed.
  */
 import { assertNumbers, assertOptions } from '../core/assert.ts';
 import type { MediaPart, Message, UserMessage } from '../core/message.ts';
+import { shortenInput } from './fold-input.ts';
 import { foldMessage } from './fold-old-texts.ts';
-import { isCompactable, isSummary, protectedMessages, recentStart, resultOf, unchanged, type LayerResult } from './layer.ts';
+import { assertEstimator, assertHistory } from './layer-input.ts';
+import { isCompactable, isSummary, protectedMessages, recentStart, resultOf, taskTest, tokensOf, unchanged, type LayerResult } from './layer.ts';
 import { noteMedia } from './media-notes.ts';
 import { createTokenEstimator, type TokenEstimator } from './token-estimator.ts';
-import type { TextBudget } from './truncate-text.ts';
+import { truncateText, type TextBudget } from './truncate-text.ts';
 
 /** What a long text of an old message comes to. */
 const OLD_TEXT = textBudget(1_000);
 /** What long texts that may not go come to, one after the other until it fits. */
 const SMALLER = [8_192, 4_096, 2_048, 1_024, 512, 256].map(textBudget);
+/** What those of the newest exchange come to when nothing else is left to give: the last has no room for a mark. */
+const SMALLEST = [128, 64, 24].map(textBudget);
 /** Shares of the target: more is too much for the newest exchange, or for the first task, while others go for it. */
 const NEWEST_SHARE = 0.5;
 const TASK_SHARE = 0.25;
@@ -47,7 +53,7 @@ export interface TrimHistoryOptions {
  * If the target is out of reach, the result is the least there is: `tokensAfter` is then above `targetTokens`.
  *
  * @param messages - The history, oldest first; not changed.
- * @throws TypeError for an option that is missing, does not exist or makes no sense.
+ * @throws TypeError for messages that are none, and for an option that is missing, does not exist or makes no sense.
  *
  * @example
  * ```ts
@@ -55,7 +61,9 @@ export interface TrimHistoryOptions {
  * ```
  */
 export function trimHistory(messages: readonly Message[], options: TrimHistoryOptions): LayerResult {
+  assertHistory(messages, ARGUMENT);
   assertOptions(options, OPTIONS, ARGUMENT);
+  assertEstimator(options.estimator, ARGUMENT);
   const { targetTokens, estimator = createTokenEstimator() } = options;
   if (targetTokens === undefined) throw new TypeError(`trimHistory needs \`targetTokens\`. For example: ${ARGUMENT.example}.`);
   assertNumbers(options, { targetTokens: { least: 0 } }, ARGUMENT);
@@ -82,38 +90,43 @@ class Trim {
   readonly #newest: number;
   readonly changes = new Map<Message, readonly Message[]>();
   tokens: number;
+  #hasMarker: boolean;
 
   constructor(messages: readonly Message[], estimator: TokenEstimator) {
     this.#messages = messages;
     this.#estimator = estimator;
     this.#protected = protectedMessages(messages);
     this.#newest = newestExchange(messages);
-    this.tokens = messages.reduce((sum, message) => sum + estimator.estimateMessage(message), 0);
+    this.tokens = tokensOf(messages, estimator);
+    this.#hasMarker = messages.some(isTrimMarker);
   }
 
   run(target: number): void {
+    const old = this.#messages.slice(0, this.#newest).filter((message) => this.#mayGo(message));
     const newest = this.#messages.slice(this.#newest).filter((message) => this.#mayGo(message));
     const task = this.#task();
-    this.#shorten(this.#messages.slice(0, this.#newest).filter((message) => this.#mayGo(message)), OLD_TEXT);
-    this.#shortenUntil(newest, () => this.tokens <= target || this.#costOf(newest) <= target * NEWEST_SHARE);
-    this.#shortenUntil(task, () => this.tokens <= target || this.#costOf(task) <= target * TASK_SHARE);
-    if (this.tokens > target) this.#dropOldest(target);
-    this.#shortenUntil(newest, () => this.tokens <= target);
-    this.#shortenUntil(task, () => this.tokens <= target);
+    const fits = (): boolean => this.tokens <= target;
+    this.#shorten(old, OLD_TEXT);
+    this.#shortenUntil(newest, SMALLER, () => fits() || this.#costOf(newest) <= target * NEWEST_SHARE);
+    this.#shortenUntil(task, SMALLER, () => fits() || this.#costOf(task) <= target * TASK_SHARE);
+    this.#dropOldest(this.#messages.slice(0, this.#newest), fits);
+    this.#shortenUntil(newest, SMALLER, fits);
+    this.#shortenUntil(task, SMALLER, fits);
+    this.#shortenUntil(newest, SMALLEST, fits);
+    if (this.#messages.slice(this.#newest).some(taskTest(this.#messages))) this.#dropOldest(this.#messages, fits);
   }
 
-  #shortenUntil(messages: readonly Message[], isEnough: () => boolean): void {
-    for (const budget of SMALLER) {
+  #shortenUntil(messages: readonly Message[], budgets: readonly TextBudget[], isEnough: () => boolean): void {
+    for (const budget of budgets) {
       if (isEnough()) return;
       this.#shorten(messages, budget);
     }
   }
 
-  /** Cuts long texts short, and puts notes in place of media. */
+  /** Cuts long texts short, and puts notes in place of media. Each time from the whole, so that a mark counts all. */
   #shorten(messages: readonly Message[], budget: TextBudget): void {
     for (const message of messages) {
-      const current = this.#current(message);
-      if (current !== undefined) this.#replace(message, foldMessage(noteMedia(current, leftOut), budget));
+      if (this.#current(message) !== undefined) this.#replace(message, shorten(noteMedia(message, leftOut), budget));
     }
   }
 
@@ -131,17 +144,21 @@ class Trim {
     this.tokens -= saved;
   }
 
-  #dropOldest(target: number): void {
-    const units = unitsOf(this.#messages.slice(0, this.#newest)).filter((unit) => unit.every((message) => this.#mayGo(message)));
+  /** Leaves whole units of these messages out, oldest first. */
+  #dropOldest(messages: readonly Message[], isEnough: () => boolean): void {
+    if (isEnough()) return;
+    const isLeft = (message: Message): boolean => this.#mayGo(message) && this.changes.get(message)?.length !== 0;
+    const units = unitsOf(messages).filter((unit) => unit.every(isLeft));
     const first = units[0]?.[0];
     if (first === undefined) return;
-    const marker = this.#messages.some(isTrimMarker) ? undefined : markerFor(first);
+    const marker = this.#hasMarker ? undefined : markerFor(first);
     const cost = marker === undefined ? 0 : this.#estimator.estimateMessage(marker);
     // Leaving out must give more than saying so takes.
     if (this.#costOf(units.flat()) <= cost) return;
+    this.#hasMarker = true;
     this.tokens += cost;
     for (const unit of units) {
-      if (this.tokens <= target) break;
+      if (isEnough()) break;
       this.tokens -= this.#costOf(unit);
       for (const message of unit) this.changes.set(message, message === first && marker !== undefined ? [marker] : []);
     }
@@ -163,6 +180,15 @@ class Trim {
       return current === undefined ? sum : sum + this.#estimator.estimateMessage(current);
     }, 0);
   }
+}
+
+/** The message with whatever is long in it within the budget. */
+function shorten(message: Message, budget: TextBudget): Message {
+  if (message.role !== 'assistant') return foldMessage(message, budget);
+  const content = message.content.map((part) =>
+    part.type === 'tool_call' ? shortenInput(part, budget.maxCharacters, (text) => truncateText(text, budget)) : part,
+  );
+  return foldMessage({ ...message, content }, budget);
 }
 
 function newestExchange(messages: readonly Message[]): number {

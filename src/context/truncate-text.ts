@@ -1,10 +1,13 @@
 /**
- * Truncate text: the first and the last characters of a long text, with a marker between that says how much is missing.
+ * Truncate text: the first and the last characters of a long text, with a mark between that says how much is missing. All
+ * that cuts texts does it here, so there is one form of mark.
  *
- * - The result is never longer than the budget, the marker included.
+ * - The result is never longer than the budget, the mark included.
  * - It is cut at line ends where one is near, and never inside a surrogate pair.
  * - What was truncated is short enough to be left alone by the same budget.
- * - A marker of an earlier cut that a cut meets goes into the new one: what it counted, and where it said the text is.
+ * - There is one mark at most. Nothing is taken over from a mark in the text, since a tool can write one as well: the new
+ *   mark counts what this cut took, and says "at least" where there was a mark.
+ * - A line at the end that says where the whole text is stays, if it fits. It is kept as it stands, and repeated nowhere.
  */
 import { assertNumbers } from '../core/assert.ts';
 
@@ -18,11 +21,19 @@ export interface TextBudget {
   readonly tailCharacters: number;
 }
 
-/** The most characters of a marker, line ends around it included, without what it says of a store. */
-const MARKER_CHARACTERS = 100;
+/** What stands for a text in a budget that has no room for a mark. */
+const NOTHING_KEPT = '[…]';
+
+/** The longest place of a whole text: a path or an address; more would take the room of the text. */
+export const MAX_PLACE = 500;
 
 /** A line end is looked for in this share of the head and of the tail. */
 const LINE_SEARCH_SHARE = 0.2;
+
+/** Share of the room that goes to the beginning where tokens are counted: what a text is about stands there. */
+const HEAD_SHARE = 0.6;
+/** Shrinking goes on until an estimate fits; each round at least by this. */
+const ROUND = 0.95;
 
 /** Text with something missing in its middle. */
 interface Cut {
@@ -71,23 +82,40 @@ export function toTextBudget(
 /** The text within the budget; itself if it is short enough. */
 export function truncateText(text: string, budget: TextBudget): string {
   if (text.length <= budget.maxCharacters) return text;
-  const { headEnd, tailStart, marker } = cut(text, budget, '');
+  const { headEnd, tailStart, marker } = cut(text, budget);
   return text.slice(0, headEnd) + marker + text.slice(tailStart);
+}
+
+/**
+ * A text cut down to a number of tokens; undefined if not even the mark and a few characters fit.
+ *
+ * @param estimate - Tokens of a text.
+ */
+export function truncateToTokens(text: string, tokens: number, estimate: (text: string) => number): string | undefined {
+  let current = text;
+  let length = text.length;
+  for (let size = estimate(current); size > tokens; size = estimate(current)) {
+    length = Math.floor(length * Math.min(ROUND, tokens / size));
+    const headCharacters = Math.ceil(length * HEAD_SHARE);
+    current = truncateText(text, { maxCharacters: length, headCharacters, tailCharacters: length - headCharacters });
+    if (current === NOTHING_KEPT) return undefined;
+  }
+  return current;
 }
 
 /**
  * The texts of parts within one budget, as if they were one text; other parts stay. The same list if it is short enough.
  *
- * @param where - What the marker says of where the whole text is; empty for nothing.
+ * @param isFresh - Whether no cut of ours can be in it: then what looks like a mark is text like any other. @defaultValue false
  */
 export function truncateParts<Part extends { readonly type: string }>(
   parts: readonly (Part | TextLike)[],
   budget: TextBudget,
-  where = '',
+  isFresh = false,
 ): readonly (Part | TextLike)[] {
   const text = parts.map((part) => (isText(part) ? part.text : '')).join('');
   if (text.length <= budget.maxCharacters) return parts;
-  const { headEnd, tailStart, marker } = cut(text, budget, where);
+  const { headEnd, tailStart, marker } = cut(text, budget, isFresh);
   let end = 0;
   return parts.flatMap((part): readonly (Part | TextLike)[] => {
     if (!isText(part)) return [part];
@@ -101,6 +129,11 @@ export function truncateParts<Part extends { readonly type: string }>(
   });
 }
 
+/** The line that says where the whole text is. It comes last, so that a later cut can keep it without believing it. */
+export function placeLine(place: string): string {
+  return `[The whole text: ${place}]`;
+}
+
 /** What is known of a text part. */
 interface TextLike {
   readonly type: 'text';
@@ -111,53 +144,59 @@ function isText(part: { readonly type: string }): part is TextLike {
   return part.type === 'text';
 }
 
-function cut(text: string, budget: TextBudget, where: string): Cut {
-  const first = cutAround(text, budget, { where, known: undefined });
-  const known = markersOf(text).find(({ start, end }) => end > first.headEnd && start < first.tailStart);
-  return known === undefined ? first : cutAround(text, budget, { where: where === '' ? known.where : where, known });
-}
-
-interface Around {
-  /** What the marker says of where the whole text is. */
-  readonly where: string;
-  /** An earlier marker, which the cut takes up. */
-  readonly known: KnownMarker | undefined;
-}
-
-function cutAround(text: string, { maxCharacters, headCharacters, tailCharacters }: TextBudget, { where: place, known }: Around): Cut {
-  const where = MARKER_CHARACTERS + place.length > maxCharacters ? '' : place;
-  const room = Math.max(0, maxCharacters - MARKER_CHARACTERS - where.length);
+function cut(text: string, { maxCharacters, headCharacters, tailCharacters }: TextBudget, isFresh = false): Cut {
+  // None is longer than one that counts all of it.
+  const markLength = markFor({ characters: text.length, lines: text.length, isLeast: true }).length + 1;
+  if (markLength > maxCharacters) return { headEnd: 0, tailStart: text.length, marker: NOTHING_KEPT };
+  const place = isFresh ? text.length : startOfPlace(text);
+  const body = markLength + text.length - place > maxCharacters ? text : text.slice(0, place);
+  const room = maxCharacters - markLength - (text.length - body.length);
   const share = Math.min(1, room / Math.max(1, headCharacters + tailCharacters));
-  const headEnd = Math.min(known?.start ?? Infinity, endOfHead(text, Math.floor(headCharacters * share)));
-  const tailStart = Math.max(known?.end ?? 0, startOfTail(text, Math.floor(tailCharacters * share)));
-  const removed = known === undefined ? text.slice(headEnd, tailStart) : text.slice(headEnd, known.start) + text.slice(known.end, tailStart);
-  const lines = removed.split('\n').length - 1 + (known?.lines ?? 0);
-  const inLines = lines === 0 ? '' : ` (${lines} ${lines === 1 ? 'line' : 'lines'})`;
+  const marks = isFresh ? [] : marksOf(body);
+  let headEnd = endOfHead(body, Math.floor(headCharacters * share));
+  let tailStart = startOfTail(body, Math.floor(tailCharacters * share));
+  for (const { start, end } of marks) {
+    headEnd = start < headEnd ? start : headEnd;
+    tailStart = end > tailStart ? end : tailStart;
+  }
+  const removed = body.slice(headEnd, tailStart);
+  const characters = removed.length - marks.reduce((sum, { start, end }) => sum + end - start, 0);
   const before = headEnd === 0 || text[headEnd - 1] === '\n' ? '' : '\n';
-  const characters = removed.length + (known?.characters ?? 0);
-  return { headEnd, tailStart, marker: `${before}[… ${characters} characters${inLines} left out${where} …]\n` };
+  const marker = markFor({ characters, lines: removed.split('\n').length - 1 - marks.length, isLeast: marks.length > 0 });
+  return { headEnd, tailStart, marker: before + marker };
 }
 
-/** A marker in a text that was cut before. */
-interface KnownMarker {
-  readonly start: number;
-  /** Behind the line end that belongs to it. */
-  readonly end: number;
+interface Missing {
   readonly characters: number;
   readonly lines: number;
-  readonly where: string;
+  /** Whether more may have been missing before. */
+  readonly isLeast: boolean;
 }
 
-const MARKER = /\[… (\d{1,15}) characters(?: \((\d{1,15}) lines?\))? left out(; [^\]]{1,500})? …\]\n?/g;
+function markFor({ characters, lines, isLeast }: Missing): string {
+  const inLines = lines <= 0 ? '' : ` (${lines} ${lines === 1 ? 'line' : 'lines'})`;
+  return `[… ${isLeast ? 'at least ' : ''}${characters} characters${inLines} left out …]\n`;
+}
 
-function markersOf(text: string): readonly KnownMarker[] {
-  return Array.from(text.matchAll(MARKER), ({ 0: whole, 1: characters, 2: lines = '0', 3: where = '', index }) => ({
-    start: index,
-    end: index + whole.length,
-    characters: Number(characters),
-    lines: Number(lines),
-    where,
-  }));
+/** Also the line end that belongs to it. */
+const MARK = /\[… (?:at least )?\d{1,15} characters(?: \(\d{1,15} lines?\))? left out …\]\n?/g;
+
+/** Where text of the form of a mark stands, in its order. */
+function marksOf(text: string): readonly { readonly start: number; readonly end: number }[] {
+  return Array.from(text.matchAll(MARK), ({ 0: whole, index }) => ({ start: index, end: index + whole.length }));
+}
+
+/** Notes that a hook put behind the line are kept with it up to this length. */
+const MAX_BEHIND_PLACE = 500;
+const PLACE = new RegExp(`\\[The whole text: [^\\n]{1,${MAX_PLACE}}\\](?=\\n|$)`, 'g');
+
+/** Index of the line that says where the whole text is; the end of the text if there is none at its end. */
+function startOfPlace(text: string): number {
+  const from = Math.max(0, text.length - placeLine('').length - MAX_PLACE - MAX_BEHIND_PLACE);
+  const last = Array.from(text.slice(from).matchAll(PLACE)).at(-1);
+  if (last === undefined) return text.length;
+  const start = from + last.index;
+  return text.length - start - last[0].length > MAX_BEHIND_PLACE ? text.length : start;
 }
 
 function endOfHead(text: string, length: number): number {

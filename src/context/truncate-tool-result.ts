@@ -4,13 +4,14 @@
  * - The text that a model sees is never longer than `maxCharacters`, the marker included.
  * - The text that was cut out is kept once: in `display`, or in the store.
  * - A store that fails loses nothing: `display` then has the whole text.
+ * - Nothing that a tool returned passes for a mark, unless the result says that it was cut already.
  */
 import { assertNumbers, assertOptions } from '../core/assert.ts';
 import { messageOf } from '../core/errors.ts';
 import type { RecordedToolResult } from '../core/events.ts';
 import type { Hook, HookCall, HookContext } from '../core/hooks.ts';
 import type { ToolResult } from '../core/tool.ts';
-import { toTextBudget, truncateParts, type TextBudget } from './truncate-text.ts';
+import { MAX_PLACE, placeLine, toTextBudget, truncateParts, type TextBudget } from './truncate-text.ts';
 
 /** About 2,000 tokens, and of it some 1,500 are kept. */
 const DEFAULT_BUDGET: TextBudget = { maxCharacters: 8_192, headCharacters: 3_000, tailCharacters: 3_000 };
@@ -18,9 +19,6 @@ const DEFAULT_BUDGET: TextBudget = { maxCharacters: 8_192, headCharacters: 3_000
 const LEAST_CHARACTERS = 1_000;
 /** More than a person can look through in a log. */
 const DEFAULT_STORE_ABOVE = 50_000;
-/** A path or an address; more would take the room of the text. */
-const MAX_WHERE = 500;
-
 const ARGUMENT = {
   taker: 'truncateToolResult',
   example: 'hooks: [truncateToolResult({ maxCharacters: 8192, headCharacters: 3000, tailCharacters: 3000 })]',
@@ -55,7 +53,7 @@ export interface TruncateToolResultOptions {
   readonly storeAbove?: number | undefined;
   /**
    * Keeps a whole text and says where it can be read, in a few words for the model: a path that a tool of the agent can
-   * read, an address; at most 500 characters. The path must not be made of the call's name.
+   * read, an address; one line of at most 500 characters. The path must not be made of the call's name.
    *
    * @defaultValue none: `display` has the whole text
    */
@@ -66,11 +64,11 @@ export interface TruncateToolResultOptions {
  * Hook that shortens results whose text is too long: the model sees the first and the last characters, and between them
  * how many characters and lines are missing. Several texts of a result count as one; media stay.
  *
- * People see the whole text in `display`. A text above `storeAbove` goes to the `store`, if there is one; the model is told
- * where it is, and `display` has what the model sees. A display that the tool set stays, and is then all that people see.
+ * People see the whole text in `display`. A text above `storeAbove` goes to the `store`, if there is one; the last line of
+ * the result's `note` says where it is, and `display` has what the model sees. A display that the tool set stays, and is then all that people see.
  *
- * Put it behind hooks that take secrets out of results: the whole text that is kept is the one it sees. A result's `note`
- * is not counted, and stays as it is.
+ * Put it behind hooks that take secrets out of results: the whole text that is kept is the one it sees. What a tool
+ * put into `note` is not counted, and stays as it is.
  *
  * Notices: `truncateToolResult.truncated` `{toolCallId, name, charactersBefore, charactersAfter, where?}`;
  * `truncateToolResult.storeFailed` `{toolCallId, message}`, and the whole text is in `display`.
@@ -96,28 +94,37 @@ export function truncateToolResult(options: TruncateToolResultOptions = {}): Hoo
   return {
     name: 'truncateToolResult',
     finalizeToolResult: async (context, call, result) => {
-      const texts = result.content.flatMap((part) => (part.type === 'text' ? [part.text] : []));
       const charactersBefore = lengthOf(result);
       if (charactersBefore <= budget.maxCharacters) return undefined;
-      const text = texts.join('\n');
+      const text = textsOf(result.content).join('\n');
       const where = store === undefined || charactersBefore <= storeAbove ? undefined : await keep(store, text, { context, call });
-      const content = truncateParts(result.content, budget, where === undefined ? '' : `; the whole text: ${where}`);
-      const shortened: ToolResult = { ...result, content, truncated: true };
-      const charactersAfter = lengthOf({ content });
+      const line = where === undefined ? undefined : placeLine(where);
+      const lineLength = line === undefined ? 0 : line.length + 1;
+      const isFresh = result.truncated !== true;
+      const content = truncateParts(result.content, { ...budget, maxCharacters: budget.maxCharacters - lineLength }, isFresh);
+      const note = [result.note, line].filter((text) => text !== undefined && text !== '').join('\n');
+      const shortened: ToolResult = { ...result, content, truncated: true, ...(line !== undefined && { note }) };
       const { toolCallId, name } = call;
       context.notify({
         name: 'truncateToolResult.truncated',
-        data: { toolCallId, name, charactersBefore, charactersAfter, ...(where !== undefined && { where }) },
+        data: { toolCallId, name, charactersBefore, charactersAfter: lengthOf({ content }) + lineLength, ...(where !== undefined && { where }) },
       });
       if (result.display !== undefined) return shortened;
-      return { ...shortened, display: where === undefined ? text : content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n') };
+      return { ...shortened, display: line === undefined ? text : [...textsOf(content), line].join('\n') };
     },
   };
 }
 
 function lengthOf({ content }: Pick<RecordedToolResult, 'content'>): number {
-  return content.reduce((sum, part) => sum + (part.type === 'text' ? part.text.length : 0), 0);
+  return textsOf(content).reduce((sum, text) => sum + text.length, 0);
 }
+
+function textsOf(content: RecordedToolResult['content']): readonly string[] {
+  return content.flatMap((part) => (part.type === 'text' ? [part.text] : []));
+}
+
+/** Also other characters that control how text is shown. */
+const LINE_BREAK = /[\p{Cc}\p{Zl}\p{Zp}]/u;
 
 type Store = NonNullable<TruncateToolResultOptions['store']>;
 
@@ -130,8 +137,8 @@ async function keep(
   const { toolCallId, name } = call;
   try {
     const where: unknown = await store(text, { toolCallId, name, turnId: context.turnId });
-    if (typeof where !== 'string' || where.trim() === '' || where.length > MAX_WHERE) {
-      throw new TypeError(`The store must return where the text is, in 1 to ${MAX_WHERE} characters.`);
+    if (typeof where !== 'string' || where.trim() === '' || where.length > MAX_PLACE || LINE_BREAK.test(where)) {
+      throw new TypeError(`The store must return where the text is, in one line of 1 to ${MAX_PLACE} characters.`);
     }
     return where;
   } catch (error) {
