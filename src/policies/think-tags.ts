@@ -157,10 +157,12 @@ function splitResponse(response: LLMResponse, rules: ThinkTagRules, provider: st
   if (!Array.isArray(given)) return response;
   const content = splitParts(response.content, rules, true);
   if (content === response.content) return response;
-  const { stopReason, rawStopReason = stopReason, usage } = response;
+  const { stopReason, rawStopReason = stopReason, usage, provider: answeredBy, modelId } = response;
   if (stopReason !== 'filtered' && stopReason !== 'max_tokens' && !content.some(isSubstance)) {
     const message = `${provider} sent an empty reply: nothing but thinking (finish reason: ${rawStopReason}).`;
-    throw new LLMError({ kind: 'malformed_response', code: 'empty', message, usage });
+    // The one that answered, where something inside chose among several; a server's own name of a model is worth nothing here.
+    const answered = answeredBy === undefined ? {} : { provider: answeredBy, modelId };
+    throw new LLMError({ kind: 'malformed_response', code: 'empty', message, usage, ...answered });
   }
   return { ...response, content };
 }

@@ -185,7 +185,7 @@ function pick({ kind, code, message, status, retryable, usage, partial }: Return
 }
 
 describe.each(MODELS)('a model that $name', (model) => {
-  it.each(STACKS)('BR-040 C3 does the same in $name', async ({ build, attempts }) => {
+  it.each(STACKS)('C1 C2 C3 does the same in $name', async ({ build, attempts }) => {
     const bare = await ask(model);
 
     const { outcome, view, failures, asked, leftBehind } = await ask(model, build());
@@ -200,7 +200,7 @@ describe.each(MODELS)('a model that $name', (model) => {
 });
 
 describe.each(STACKS)('$name', ({ build }) => {
-  it('PC3 says of the model what the model says of itself, each time it is asked', () => {
+  it('C1 C2 C3 says of the model what the model says of itself, each time it is asked', () => {
     const model = { provider: 'acme', modelId: 'acme-1', systemPrompt: 'Be kind.', capabilities: CAPABILITIES, chat: scripted([]).chat };
     const decorated = build()(model);
     const told = (): object => {
@@ -217,7 +217,7 @@ describe.each(STACKS)('$name', ({ build }) => {
     expect(told()).toStrictEqual({ ...own, modelId: 'acme-2', systemPrompt: 'Be brief.', capabilities: { ...CAPABILITIES, contextWindow: 1_000 } });
   });
 
-  it('serves two requests one after the other, and two at once', async () => {
+  it('C1 C2 C3 serves two requests one after the other, and two at once', async () => {
     const runtime = virtualRuntime();
     const llm = build()(scripted([repeat('Hello')]));
 

@@ -442,6 +442,16 @@ describe('withFallback in a turn', () => {
     expect(asking.outcome).toMatchObject({ code: 'max_budget', usage, provider: 'bolt', modelId: 'bolt-1' });
   });
 
+  it('C3 records what a reply of nothing but thinking cost under the model that gave it', async () => {
+    const { result, listener } = await runScripted({
+      replies: [failure('server')],
+      decorate: (llm) => withThinkTags(withFallback([llm, second([{ content: '<think>Hm.</think>', usage: USAGE }])])),
+    });
+
+    expect(result.error).toMatchObject({ kind: 'malformed_response', provider: 'bolt', modelId: 'bolt-1' });
+    expect(listener.of('usage').map(({ modelId, usage }) => [modelId, usage])).toStrictEqual([['bolt-1', USAGE]]);
+  });
+
   it('C3 records what a last failure cost under the model that failed', async () => {
     const { listener } = await runScripted({
       replies: [failure('server')],
