@@ -3,7 +3,7 @@ import type { DispatchEvent, RecordedEvent } from './events.ts';
 import { systemRuntime, type Runtime } from './runtime.ts';
 import type { Transcript } from './transcript.ts';
 import { TurnLoop } from './turn-loop.ts';
-import { assertOptions, type RunTurnOptions, type TurnResult } from './turn-options.ts';
+import { assertTurnOptions, type RunTurnOptions, type TurnResult } from './turn-options.ts';
 
 /**
  * Runs a turn: asks the model, runs the tools it asks for, and again, until there is a reason to stop.
@@ -12,7 +12,7 @@ import { assertOptions, type RunTurnOptions, type TurnResult } from './turn-opti
  * @throws TypeError for misuse: a missing option, a tool with a broken schema, a control used twice. Nothing was recorded then.
  */
 export async function runTurn(options: RunTurnOptions): Promise<TurnResult> {
-  assertOptions(options);
+  assertTurnOptions(options);
   return new TurnLoop(options).run();
 }
 

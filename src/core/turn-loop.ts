@@ -557,6 +557,7 @@ export class TurnLoop {
       stopReason,
       steps: this.#steps,
       usage: this.#scope.usage,
+      usageByModel: Array.from(this.#scope.usageByModel, ([modelId, usage]) => ({ modelId, usage })),
       ...(this.#message !== undefined && { message: this.#message }),
       text: textOf(this.#message),
       ...(error !== undefined && { error }),

@@ -1,6 +1,7 @@
 /**
  * Turn options: what a turn is given and what it gives back. Misuse is refused here, before anything is recorded.
  */
+import { assertOptions } from './assert.ts';
 import type { TurnloopError } from './errors.ts';
 import type { DispatchEvent } from './events.ts';
 import type { Hook, Recovery, StepSettings, StopCondition } from './hooks.ts';
@@ -11,7 +12,7 @@ import type { Runtime } from './runtime.ts';
 import type { TurnStopReason } from './stop-reason.ts';
 import type { AnyTool, PendingCall, ToolCallDecision } from './tool.ts';
 import { toolSet } from './tool-input.ts';
-import type { OpenTurn } from './transcript.ts';
+import type { ModelUsage, OpenTurn } from './transcript.ts';
 import type { TurnControl } from './turn-control.ts';
 import type { Usage } from './usage.ts';
 
@@ -90,6 +91,8 @@ export interface TurnResult {
   readonly steps: number;
   /** Tokens spent: the sum of the turn's `usage` events. */
   readonly usage: Usage;
+  /** The same by model, in order of first use. */
+  readonly usageByModel: readonly ModelUsage[];
   /** The last reply; absent if there was none. */
   readonly message?: AssistantMessage | undefined;
   /** Text of the last reply; empty if it had none. */
@@ -106,13 +109,36 @@ export interface TurnResult {
   readonly undelivered?: readonly UserMessage[] | undefined;
 }
 
+const OPTIONS: Readonly<Record<keyof RunTurnOptions, true>> = {
+  llm: true,
+  buildMessages: true,
+  dispatchEvent: true,
+  input: true,
+  tools: true,
+  hooks: true,
+  stopWhen: true,
+  recoveries: true,
+  request: true,
+  control: true,
+  signal: true,
+  deadlineMs: true,
+  graceMs: true,
+  maxParallelTools: true,
+  runtime: true,
+  resume: true,
+  turnId: true,
+  host: true,
+  metadata: true,
+};
+
 /** Refuses misuse. @throws TypeError that names the option and shows a correct call. */
-export function assertOptions(options: RunTurnOptions): void {
+export function assertTurnOptions(options: RunTurnOptions): void {
   // Callers without types come here too.
   const given: Partial<Record<keyof RunTurnOptions, unknown>> | undefined = options;
   for (const name of ['llm', 'buildMessages', 'dispatchEvent'] as const) {
     if (given?.[name] === undefined) throw new TypeError(`runTurn needs "${name}". A call looks like ${CORRECT_CALL}.`);
   }
+  assertOptions(options, OPTIONS, { taker: 'runTurn', example: CORRECT_CALL });
   const { llm, tools, graceMs, deadlineMs, maxParallelTools } = options;
   if (typeof llm !== 'function' && typeof readMember(llm, 'chat') !== 'function') {
     throw new TypeError('"llm" has no chat function. An LLM looks like { provider, modelId, systemPrompt, chat }.');
@@ -123,8 +149,18 @@ export function assertOptions(options: RunTurnOptions): void {
   if (tools !== undefined && typeof tools !== 'function') toolSet(tools);
   assertInput(given.input);
   assertHooks(given.hooks);
-  assertList(given.recoveries, (one) => typeof readMember(one, 'apply') === 'function', 'recoveries: [strictHistory()]');
-  if (typeof given.stopWhen !== 'function') assertList(given.stopWhen, (one) => typeof one === 'function', 'stopWhen: maxSteps(25)');
+  assertList('recoveries', given.recoveries, {
+    isValid: (one) => typeof readMember(one, 'apply') === 'function',
+    kind: 'a recovery, which has a name, kinds and an apply function',
+    example: 'recoveries: [strictHistory(), ...reduceMedia()]',
+  });
+  if (typeof given.stopWhen !== 'function') {
+    assertList('stopWhen', given.stopWhen, {
+      isValid: (one) => typeof one === 'function',
+      kind: 'a stop condition, which is a function',
+      example: 'stopWhen: maxSteps(25)',
+    });
+  }
   if (given.signal !== undefined && typeof readMember(given.signal, 'aborted') !== 'boolean') {
     throw new TypeError('"signal" is not an AbortSignal. Use signal: controller.signal.');
   }
@@ -151,9 +187,28 @@ function readMember(value: unknown, name: string): unknown {
   return isRecord(value) ? value[name] : undefined;
 }
 
-function assertList(list: unknown, isValid: (one: unknown) => boolean, example: string): void {
-  if (list === undefined || (Array.isArray(list) && list.every(isValid))) return;
-  throw new TypeError(`"${example.split(':')[0] ?? ''}" is not a list of what it takes. Use ${example}.`);
+/** What a list takes. */
+interface ListRule {
+  readonly isValid: (one: unknown) => boolean;
+  /** In words. */
+  readonly kind: string;
+  readonly example: string;
+}
+
+function assertList(name: string, list: unknown, { isValid, kind, example }: ListRule): void {
+  if (list === undefined) return;
+  if (!Array.isArray(list)) throw new TypeError(`"${name}" is no list, but ${shape(list)}. Use ${example}.`);
+  const wrong = list.findIndex((one) => !isValid(one));
+  if (wrong === -1) return;
+  const one: unknown = list[wrong];
+  const hint = Array.isArray(one) ? ' Lists are put in with "...".' : typeof one === 'function' ? ' Is it to be called?' : '';
+  throw new TypeError(`${name}[${wrong}] is not ${kind}, but ${shape(one)}.${hint} Use ${example}.`);
+}
+
+function shape(value: unknown): string {
+  if (Array.isArray(value)) return 'a list';
+  if (isRecord(value)) return `an object with ${Object.keys(value).slice(0, 8).join(', ') || 'no members'}`;
+  return value === null || value === undefined ? String(value) : `a ${typeof value}`;
 }
 
 const HOOK_POINTS = [
@@ -173,8 +228,11 @@ function assertHooks(hooks: unknown): void {
     const hasPoint = HOOK_POINTS.some((point) => typeof hook[point] === 'function');
     return hasPoint || !Object.values(hook).some((member) => typeof member === 'function');
   };
-  if (hooks === undefined || (Array.isArray(hooks) && hooks.every(isHook))) return;
-  throw new TypeError(`"hooks" is not a list of hooks. A hook has a name and at least one of ${HOOK_POINTS.join(', ')}.`);
+  assertList('hooks', hooks, {
+    isValid: isHook,
+    kind: `a hook, which has a name and at least one of ${HOOK_POINTS.join(', ')}`,
+    example: 'hooks: [loopGuard(), ...context.hooks]',
+  });
 }
 
 const ACTIONS: readonly ToolCallDecision['action'][] = ['allow', 'deny', 'edit', 'answer'];

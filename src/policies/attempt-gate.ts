@@ -15,7 +15,7 @@ import type { LLMRequest } from '../core/llm.ts';
  */
 export type AttemptGate = () => Promise<void> | undefined;
 
-const GATE = Symbol.for('turnloop.attemptGate');
+const GATE: unique symbol = Symbol.for('turnloop.attemptGate');
 
 interface GatedRequest extends LLMRequest {
   readonly [GATE]?: AttemptGate | undefined;

@@ -8,7 +8,7 @@ import { isRecord } from '../core/json.ts';
 import type { LLM, LLMRequest, LLMResponse } from '../core/llm.ts';
 import { totalTokens, toUsage, type Usage } from '../core/usage.ts';
 
-const COUNTED_BY = Symbol('counted by');
+const COUNTED_BY: unique symbol = Symbol('counted by');
 
 interface CountedRequest extends LLMRequest {
   readonly [COUNTED_BY]?: readonly object[];

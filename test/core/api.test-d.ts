@@ -32,6 +32,7 @@ import {
   type MediaPart,
   type Message,
   type MessagePart,
+  type ModelUsage,
   type OpenTurn,
   type PendingCall,
   type PrepareDecision,
@@ -167,6 +168,7 @@ describe('SH1 runTurn', () => {
       readonly stopReason: TurnStopReason;
       readonly steps: number;
       readonly usage: Usage;
+      readonly usageByModel: readonly ModelUsage[];
       readonly message?: AssistantMessage | undefined;
       readonly text: string;
       readonly error?: TurnloopError | undefined;

@@ -110,7 +110,25 @@ describe('an option', () => {
     const refused = runTurn(options({ [name]: value }));
 
     await expect(refused).rejects.toThrow(TypeError);
-    await expect(refused).rejects.toThrow(`"${name}`);
+    await expect(refused).rejects.toThrow(new RegExp(`^"?${name}`));
+  });
+
+  it.each([
+    ['hooks', [{ name: 'idle', beforeStep: () => undefined }, [{ name: 'nested', beforeStep: () => undefined }]], 'hooks[1] is not a hook', 'a list. Lists are put in with "..."'],
+    ['hooks', [() => undefined], 'hooks[0] is not a hook', 'a function. Is it to be called?'],
+    ['recoveries', [{ hooks: [], recoveries: [] }], 'recoveries[0] is not a recovery', 'an object with hooks, recoveries'],
+    ['stopWhen', 25, '"stopWhen" is no list, but a number', 'Use stopWhen: maxSteps(25)'],
+  ])('"%s" is refused with the place in the list and what stands there', async (name, value, place, found) => {
+    const refused = runTurn(options({ [name]: value }));
+
+    await expect(refused).rejects.toThrow(place);
+    await expect(refused).rejects.toThrow(found);
+  });
+
+  it('that does not exist is refused, with those that do', async () => {
+    const refused = runTurn(options({ stopwhen: () => undefined }));
+
+    await expect(refused).rejects.toThrow('runTurn has no option `stopwhen`; it takes llm, buildMessages, dispatchEvent');
   });
 
   it.each([NaN, -1, '50', null])('of a tool, a timeoutMs of %j, is refused by the name of the tool', async (timeoutMs) => {

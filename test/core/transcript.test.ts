@@ -213,7 +213,7 @@ describe('the record of a turn', () => {
 describe('the fold', () => {
   it('gives the history of several turns, and no open turn', async () => {
     const first = await twoSteps();
-    const { transcript } = await runScripted({ ...first, replies: ['sure'], llm: undefined, control: undefined, input: 'thanks' });
+    const { transcript } = await runScripted({ transcript: first.transcript, runtime: first.runtime, replies: ['sure'], input: 'thanks' });
 
     expect(conversation(transcript.buildMessages())).toStrictEqual([
       'user: hi',

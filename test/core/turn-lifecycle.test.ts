@@ -17,6 +17,7 @@ describe('runTurn', () => {
       stopReason: 'end_turn',
       steps: 1,
       usage: SPENT,
+      usageByModel: [{ modelId: 'scripted-model', usage: SPENT }],
       message: {
         role: 'assistant',
         id: 'step_1',
