@@ -6,13 +6,13 @@ import { openAIChat } from 'turnloop/providers/openai-chat';
 const { OPENAI_API_KEY: apiKey, OPENAI_BASE_URL: baseUrl } = process.env;
 const model = openAIChat({ model: 'gpt-5-mini', apiKey, baseUrl, capabilities: { maxInputTokens: 272_000, maxOutputTokens: 128_000 } });
 const budget = createBudget({ maxTokens: 5_000_000 }); // One for all turns, retries and summaries.
-const llm = withCircuitBreaker(withRetry(withBudget(model, budget)));
+const llm = withCircuitBreaker(withRetry(withBudget(model, budget), { maxAttempts: 4 }));
 const context = createContextPolicy();
 const transcript = createTranscript();
 
 function show(event: LoopEvent): void {
   if (event.type === 'notice') console.log(event.name, event.data);
-  if (event.type === 'step.retrying') console.log(`${event.error.kind}: again in ${event.delayMs ?? 0} ms`);
+  if (event.type === 'step.retrying') console.log(event.error.message, event.delayMs === undefined ? 'Another try.' : `Again in ${event.delayMs} ms.`);
 }
 
 for (const input of ['Say hello.', 'Say goodbye.']) {
