@@ -12,7 +12,7 @@ const transcript = createTranscript();
 
 function show(event: LoopEvent): void {
   if (event.type === 'notice') console.log(event.name, event.data);
-  if (event.type === 'step.retrying') console.log(event.error.message, event.delayMs === undefined ? 'Another try.' : `Again in ${event.delayMs} ms.`);
+  if (event.type === 'step.retrying') console.log(`${event.error.message} Asking ${event.nextModelId ?? 'again'} in ${event.delayMs ?? 0} ms.`);
 }
 
 for (const input of ['Say hello.', 'Say goodbye.']) {

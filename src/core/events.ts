@@ -368,10 +368,12 @@ export interface StepRetryingEvent extends StepEvent, AgentEvent {
   readonly type: 'step.retrying';
   /** The attempt that failed, 1-based. */
   readonly attempt: number;
-  /** How many attempts there may be, where that is fixed. */
+  /** How many attempts there may be of the policy that makes the next one, where that is fixed: `attempt` counts those of all. */
   readonly maxAttempts?: number | undefined;
   /** The model asked. */
   readonly modelId: string;
+  /** The model that is asked next, where that is another. */
+  readonly nextModelId?: string | undefined;
   /** What failed. */
   readonly error: ErrorSummary;
   /** How long until the next attempt, in milliseconds. */

@@ -107,6 +107,8 @@ export interface FailedAttempt {
   readonly delayMs?: number | undefined;
   /** How many attempts there may be in all, where that is fixed. */
   readonly maxAttempts?: number | undefined;
+  /** The model that is asked next, where that is another. */
+  readonly nextModelId?: string | undefined;
 }
 
 /** One request to a model. */

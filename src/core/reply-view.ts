@@ -92,7 +92,7 @@ export class ReplyView {
 
   /** An attempt failed and another follows: says so, and starts anew. */
   async retry(failed: FailedAttempt, recovery?: string): Promise<void> {
-    const { delayMs, maxAttempts } = failed;
+    const { delayMs, maxAttempts, nextModelId } = failed;
     const error = toLLMError(failed.error);
     const { step, stepId, llm } = this.#about;
     await this.recordFailedUsage(error);
@@ -102,6 +102,7 @@ export class ReplyView {
       stepId,
       attempt: this.#attempt,
       modelId: error.modelId ?? llm.modelId,
+      ...(nextModelId !== undefined && { nextModelId }),
       error: summarizeError(error),
       ...(maxAttempts !== undefined && { maxAttempts }),
       ...(delayMs !== undefined && { delayMs }),

@@ -95,7 +95,7 @@ export function withFallback(llms: readonly LLM[], options: FallbackOptions = {}
         if (next === undefined || signal.aborted || (started && options.mode === 'beforeFirstDelta')) throw thrown;
         const error = signed(thrown, current);
         if (!movesOn(error)) throw thrown;
-        await request.onAttemptFailed?.({ error });
+        await request.onAttemptFailed?.({ error, nextModelId: next.modelId });
         signal.throwIfAborted();
         request.scope?.notify({ name: 'fallback.moved', data: { from: nameOf(current), to: nameOf(next), kind: error.kind } });
         current = next;

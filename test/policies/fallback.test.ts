@@ -318,7 +318,7 @@ describe('withFallback, a reply that broke off', () => {
       [2, 'Good '],
       [2, 'day'],
     ]);
-    expect(listener.of('step.retrying')).toMatchObject([{ attempt: 1, modelId: 'scripted-model' }]);
+    expect(listener.of('step.retrying')).toMatchObject([{ attempt: 1, modelId: 'scripted-model', nextModelId: 'bolt-1' }]);
     expect(transcript.buildMessages().at(-1)).toMatchObject({ source: { provider: 'bolt', modelId: 'bolt-1' } });
   });
 
