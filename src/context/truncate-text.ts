@@ -24,8 +24,8 @@ export interface TextBudget {
 /** What stands for a text in a budget that has no room for a mark. */
 const NOTHING_KEPT = '[…]';
 
-/** The longest place of a whole text: a path or an address; more would take the room of the text. */
-export const MAX_PLACE = 500;
+/** A path or an address; more would take the room of the text. */
+const MAX_PLACE = 500;
 
 /** A line end is looked for in this share of the head and of the tail. */
 const LINE_SEARCH_SHARE = 0.2;
@@ -129,6 +129,18 @@ export function truncateParts<Part extends { readonly type: string }>(
   });
 }
 
+/** What a place has to be, so that later cuts keep it. */
+export const PLACE_RULE = `1 to ${MAX_PLACE} characters in one line, other than those of a mark`;
+
+/** Any character that controls how text is shown. */
+const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]/u;
+
+/** Whether {@link PLACE_RULE} is kept. */
+export function isPlace(value: unknown): value is string {
+  if (typeof value !== 'string' || value.trim() === '' || value.length > MAX_PLACE) return false;
+  return !CONTROL.test(value) && marksOf(value).length === 0;
+}
+
 /** The line that says where the whole text is. It comes last, so that a later cut can keep it without believing it. */
 export function placeLine(place: string): string {
   return `[The whole text: ${place}]`;
@@ -196,7 +208,8 @@ function startOfPlace(text: string): number {
   const last = Array.from(text.slice(from).matchAll(PLACE)).at(-1);
   if (last === undefined) return text.length;
   const start = from + last.index;
-  return text.length - start - last[0].length > MAX_BEHIND_PLACE ? text.length : start;
+  const isLast = text.length - start - last[0].length <= MAX_BEHIND_PLACE && marksOf(text.slice(start)).length === 0;
+  return isLast ? start : text.length;
 }
 
 function endOfHead(text: string, length: number): number {

@@ -11,7 +11,7 @@ import { messageOf } from '../core/errors.ts';
 import type { RecordedToolResult } from '../core/events.ts';
 import type { Hook, HookCall, HookContext } from '../core/hooks.ts';
 import type { ToolResult } from '../core/tool.ts';
-import { MAX_PLACE, placeLine, toTextBudget, truncateParts, type TextBudget } from './truncate-text.ts';
+import { isPlace, PLACE_RULE, placeLine, toTextBudget, truncateParts, type TextBudget } from './truncate-text.ts';
 
 /** About 2,000 tokens, and of it some 1,500 are kept. */
 const DEFAULT_BUDGET: TextBudget = { maxCharacters: 8_192, headCharacters: 3_000, tailCharacters: 3_000 };
@@ -123,9 +123,6 @@ function textsOf(content: RecordedToolResult['content']): readonly string[] {
   return content.flatMap((part) => (part.type === 'text' ? [part.text] : []));
 }
 
-/** Also other characters that control how text is shown. */
-const LINE_BREAK = /[\p{Cc}\p{Zl}\p{Zp}]/u;
-
 type Store = NonNullable<TruncateToolResultOptions['store']>;
 
 /** Where the text is; undefined if it could not be kept. */
@@ -137,9 +134,7 @@ async function keep(
   const { toolCallId, name } = call;
   try {
     const where: unknown = await store(text, { toolCallId, name, turnId: context.turnId });
-    if (typeof where !== 'string' || where.trim() === '' || where.length > MAX_PLACE || LINE_BREAK.test(where)) {
-      throw new TypeError(`The store must return where the text is, in one line of 1 to ${MAX_PLACE} characters.`);
-    }
+    if (!isPlace(where)) throw new TypeError(`The store must return where the text is: ${PLACE_RULE}.`);
     return where;
   } catch (error) {
     context.notify({ name: 'truncateToolResult.storeFailed', data: { toolCallId, message: messageOf(error) } });

@@ -67,6 +67,25 @@ describe('foldOldTexts', () => {
     expect(fold(history)).toBe(history);
   });
 
+  it.each([
+    ['head', (message: Message, history: readonly Message[]) => [message, ...history]],
+    ['tail', (message: Message, history: readonly Message[]) => [...history, message]],
+  ])('D4 D7 takes what is built for one request, at the %s, neither for the first task nor for the newest message', (_where, build) => {
+    const said = [1, 2, 3].map((number) => userMessage(LONG, { id: `message_${number}` }));
+    const history = [...said, assistantMessage('Done.', { id: 'step_1' })];
+
+    const { edits } = foldOldTexts(build(userMessage('Be brief.', { id: 'now', transient: true }), history), { keepNewest: 0 });
+
+    expect(edits.map(({ from }) => from)).toStrictEqual(['message_2']);
+  });
+
+  it('D4 D7 takes the application for who gives the tasks where only a message built for one request is from a person', () => {
+    const said = [1, 2, 3].map((number) => userMessage(LONG, { id: `message_${number}`, origin: 'host' }));
+    const history = [...said, assistantMessage('Done.', { id: 'step_1' }), userMessage('Be brief.', { transient: true })];
+
+    expect(foldOldTexts(history, { keepNewest: 0 }).edits.map(({ from }) => from)).toStrictEqual(['message_2']);
+  });
+
   it('D4 takes what the application said for the task, where no person spoke', () => {
     const said = [1, 2, 3].map((number) => userMessage(LONG, { id: `message_${number}`, origin: 'host' }));
     const history = [...said, assistantMessage('Done.', { id: 'step_1' })];
@@ -155,7 +174,15 @@ describe('foldOldTexts', () => {
     expect(foldOldTexts(history, { keepNewest: 0, minGain: 50 }).edits).toHaveLength(1);
   });
 
+  it.each([null, undefined, 'text', [3]])('refuses the messages %j', (messages) => {
+    const call = (): unknown => foldOldTexts(messages as never);
+
+    expect(call).toThrow(TypeError);
+    expect(call).toThrow('For example: foldOldTexts(messages, {');
+  });
+
   it.each<[Record<string, unknown>, string]>([
+    [{ estimator: null }, '`estimator`'],
     [{ maxCharacters: 199 }, '`maxCharacters` must be a whole number of at least 200, not 199.'],
     [{ headCharacters: 1_500, tailCharacters: 500 }, '`headCharacters` (1500) and `tailCharacters` (500) leave nothing out of a text of `maxCharacters` (2000)'],
     [{ keepNewest: 0.5 }, '`keepNewest` must be a whole number of at least 0, not 0.5.'],

@@ -26,7 +26,7 @@ function image(size: number, mediaType = 'image/png', letter = 'A'): MediaPart {
 }
 
 /** The media of a request: how large each is. */
-function sizesIn(request: LLMRequest | undefined): readonly number[] {
+function sizesIn(request: Pick<LLMRequest, 'messages'> | undefined): readonly number[] {
   const parts = (request?.messages ?? []).flatMap((message): readonly MessagePart[] => message.content);
   return parts.flatMap((part) => (part.type === 'media' ? [part.data?.length ?? 0] : []));
 }
@@ -90,6 +90,25 @@ describe('limitMedia', () => {
     const later = await run({ transcript: outcome.transcript, maxItemCharacters: 100 });
     expect(later.llm.requests.map(sizesIn)).toStrictEqual([[100]]);
     expect(compactions(later)).toHaveLength(1);
+  });
+
+  it('BR-002 B keeps the newest image where one part object stands in two messages', async () => {
+    const part = image(60);
+    const limits = { maxTotalCharacters: 100, keepTotalCharacters: 70 };
+    const first = await run({ input: [userMessage([{ type: 'text', text: 'Look.' }, part])], ...limits });
+    const second = await run({ transcript: first.transcript, input: [userMessage([{ type: 'text', text: 'Again.' }, part])], ...limits });
+
+    const [request] = second.llm.requests;
+    expect(request?.messages.map((message) => sizesIn({ messages: [message] })).filter((sizes) => sizes.length > 0)).toStrictEqual([[60]]);
+    expect(sizesIn({ messages: request?.messages.slice(-1) ?? [] })).toStrictEqual([60]);
+    expect(notices(second)).toStrictEqual([['limitMedia.replaced', { ...NOTHING_ELSE, total: 1 }]]);
+  });
+
+  it('BR-002 B keeps the newest of one part object that stands twice in a message', async () => {
+    const part = image(60);
+    const outcome = await run({ input: [userMessage([part, { type: 'text', text: 'Twice?' }, part])], maxTotalCharacters: 100 });
+
+    expect(outcome.llm.requests[0]?.messages[0]?.content.map(({ type }) => type)).toStrictEqual(['text', 'text', 'media']);
   });
 
   it('TD2 puts a note in place of a format that the model does not take, in a prompt, in steering and in a result', async () => {
@@ -259,6 +278,7 @@ describe('limitMedia', () => {
   it.each<[Record<string, unknown>, string]>([
     [{ maxItemCharacters: -1 }, '`maxItemCharacters` must be a number of at least 0, or Infinity, not -1.'],
     [{ maxTotalCharacters: 10, keepTotalCharacters: 11 }, '`keepTotalCharacters` (11) must not be more than `maxTotalCharacters` (10).'],
+    [{ estimator: 3 }, '`estimator`'],
     [{ mediaTypes: 'image/png' }, '`mediaTypes` must be a list of MIME types.'],
     [{ maxItem: 1 }, 'limitMedia has no option `maxItem`'],
   ])('refuses the options %j, says why and shows a correct call', (options, message) => {

@@ -308,4 +308,15 @@ describe('reduceMedia', () => {
     expect(make).toThrow(TypeError);
     expect(make).toThrow(`${message} For example: recoveries: [...reduceMedia({ keepNewest: 2 })].`);
   });
+
+  it.each<[Record<string, unknown>, string]>([
+    [{ note: 'gone' }, 'reduceMedia: `note` must be a function, not a value of type string. For example: recoveries: [...reduceMedia({ note: '],
+    [{ note: null }, 'reduceMedia: `note` must be a function, not null.'],
+    [{ lasting: 'no' }, 'reduceMedia: `lasting` must be a boolean, not a value of type string. For example: recoveries: [...reduceMedia({ lasting: false })].'],
+  ])('refuses %j, says why and shows a correct call', (options, message) => {
+    const make = (): unknown => reduceMedia(options);
+
+    expect(make).toThrow(TypeError);
+    expect(make).toThrow(message);
+  });
 });

@@ -1,7 +1,8 @@
 /** trimHistory alone: what goes first, what stays, and how it is said. That histories stay whole is in layers.test.ts. */
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { assistantMessage, type Message, textOf, toolMessage, userMessage } from 'turnloop';
-import { trimHistory, type TrimHistoryOptions } from 'turnloop/context';
+import { createTokenEstimator, trimHistory, type TrimHistoryOptions } from 'turnloop/context';
 import { recorded } from './histories.ts';
 
 const MARKER = '[Older messages were left out here, to fit the context window.]';
@@ -194,11 +195,129 @@ describe('trimHistory', () => {
     expect(trimHistory(history, { targetTokens: 1 }).edits).toStrictEqual([]);
   });
 
+  /** A reply that makes many calls at once, each with a long result. */
+  function manyCalls(count: number): readonly Message[] {
+    const calls = Array.from({ length: count }, (_, index) => ({ type: 'tool_call', id: `call_${index}`, name: 'read', inputText: `{"path":"src/${index}.ts"}` }) as const);
+    const results = calls.map(({ id }) => toolMessage(words(600), { id: `result_${id}`, toolCallId: id, name: 'read' }));
+    return [assistantMessage(calls, { id: 'step_many' }), ...results];
+  }
+
+  it.each([
+    [4_000, expect.stringMatching(/^word0\n\[… \d+ characters left out …\]\n.+$/)],
+    [3_000, '[…]'],
+  ])('D6 makes many results of one reply as small as it takes, while the model waits for them: %i tokens', (targetTokens, text) => {
+    const history = [task, ...manyCalls(100)];
+
+    const { messages, tokensAfter } = trimHistory(history, { targetTokens });
+
+    expect(tokensAfter).toBeLessThanOrEqual(targetTokens);
+    expect(ids(messages)).toStrictEqual(ids(history));
+    expect(messages[1]).toBe(history[1]);
+    expect(textOf(messages[2])).toStrictEqual(text);
+  });
+
+  it('D6 D7 leaves out, whole, what the model never answered, where nothing else helps and a person spoke since', () => {
+    const history = [task, ...exchange('old', words(100)), ...manyCalls(100), question];
+
+    expect(ids(trimHistory(history, { targetTokens: 500 }).messages)).toStrictEqual(['task', 'trimmed_step_old', 'question']);
+    expect(ids(trimHistory(history.slice(0, -1), { targetTokens: 500 }).messages)).toContain('step_many');
+    const steered = [...history.slice(0, -1), userMessage('Faster.', { id: 'steered', origin: 'steering' })];
+    expect(ids(trimHistory(steered, { targetTokens: 500 }).messages)).toStrictEqual(['task', 'trimmed_step_old', 'steered']);
+  });
+
+  it('D6 keeps what the model never answered where that can be made to fit', () => {
+    const history = [task, ...manyCalls(100), question];
+
+    expect(ids(trimHistory(history, { targetTokens: 4_000 }).messages)).toStrictEqual(ids(history));
+  });
+
+  it.each(['reminder', 'user'] as const)('D6 keeps what the model never answered where only a message built for one request, of origin %s, stands behind it', (origin) => {
+    const history = [task, ...manyCalls(50), userMessage('Be brief.', { transient: true, origin })];
+
+    expect(ids(trimHistory(history, { targetTokens: 100 }).messages)).toStrictEqual(ids(history));
+  });
+
+  it.each<[string, string, unknown]>([
+    ['a list of numbers', `{"title": "Plot", "data": [${Array.from({ length: 12_000 }, (_, index) => index % 1000).join(', ')}], "n": 1.50}`, { title: 'Plot', data: expect.stringMatching(/^\[0, 1, 2[^]*left out …\]\n[^]*, 999\]$/), n: 1.5 }],
+    ['an object', JSON.stringify({ deep: { list: Array.from({ length: 3_000 }, (_, index) => ({ '}]': `"${index}` })) } }), { deep: expect.stringMatching(/^\{"list":[^]* left out …\][^]*\]\}$/) }],
+    ['more than can be named', JSON.stringify(Object.fromEntries(Array.from({ length: 9_000 }, (_, index) => [`key_${index}`, index]))), { '[…]': expect.stringMatching(/^\{"key_0":0[^]* left out …\][^]*8999\}$/) }],
+  ])('D6 cuts arguments of the newest call short that are long by %s, and leaves an object', (_what, inputText, after) => {
+    const [step, result] = exchange('new', 'Done.', inputText);
+    const history = [task, step, result] as readonly Message[];
+
+    const { messages, tokensAfter } = trimHistory(history, { targetTokens: 3_000 });
+
+    const [call] = messages[1]?.content ?? [];
+    if (call?.type !== 'tool_call') throw new Error('The call is gone.');
+    expect(tokensAfter).toBeLessThanOrEqual(3_000);
+    expect(JSON.parse(call.inputText)).toStrictEqual(after);
+    expect(call.input).toStrictEqual(JSON.parse(call.inputText));
+    if (inputText.includes('1.50')) expect(call.inputText).toMatch(/^\{"title": "Plot", "data": "[^]*", "n": 1\.50\}$/);
+  });
+
+  it('D6 cuts arguments short that no provider is sent, and makes no object of them', () => {
+    const history = [task, ...exchange('new', 'No object.', `{"text": "${words(20_000)}`)];
+
+    const { messages, tokensAfter } = trimHistory(history, { targetTokens: 3_000 });
+
+    const [call] = messages[1]?.content ?? [];
+    expect(tokensAfter).toBeLessThanOrEqual(3_000);
+    expect(call).toMatchObject({ type: 'tool_call', inputText: expect.stringMatching(/^\{"text": "word0 [^]*left out/) });
+    expect(() => JSON.parse(call?.type === 'tool_call' ? call.inputText : '{}') as unknown).toThrow(SyntaxError);
+  });
+
+  it('law: arguments stay an object, whatever they hold and however small they get', () => {
+    const estimator = createTokenEstimator();
+    const inputs = fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 3 }), { maxKeys: 8 });
+    const spaces = fc.constantFrom(undefined, 1, 4);
+
+    fc.assert(
+      fc.property(inputs, spaces, fc.nat(200), (input, space, targetTokens) => {
+        const inputText = JSON.stringify(input, undefined, space);
+        // Core takes numbers that are not exact for malformed.
+        fc.pre(!/\d{15}|e\+/.test(inputText));
+        const call = { type: 'tool_call', id: 'call_1', name: 'run', inputText, input: JSON.parse(inputText) as unknown } as const;
+        const history = [task, assistantMessage([call], { id: 'step_1' }), toolMessage('x', { id: 'result_1', toolCallId: 'call_1', name: 'run' })];
+
+        const result = trimHistory(history, { targetTokens, estimator });
+
+        const [after] = result.messages[1]?.content ?? [];
+        if (after?.type !== 'tool_call') throw new Error('The call is gone.');
+        expect(JSON.parse(after.inputText)).toStrictEqual(after.input);
+        expect(after.inputText.startsWith('{')).toBe(true);
+        expect(trimHistory(result.messages, { targetTokens, estimator }).edits).toStrictEqual([]);
+      }),
+      { numRuns: 500, seed: 20_260_401 },
+    );
+  });
+
+  it('D6 BR-118 counts in one mark all that is missing, in however many rounds it was cut', () => {
+    const history = [task, ...exchange('new', 'x'.repeat(100_000))];
+
+    const text = textOf(trimHistory(history, { targetTokens: 200 }).messages[2]);
+
+    const [, missing] = /\[… (\d+) characters left out …\]/.exec(text) ?? [];
+    expect(Number(missing) + text.replace(/\n\[.*\]\n/, '').length).toBe(100_000);
+  });
+
+  it.each<[unknown, string]>([
+    [null, 'trimHistory needs a list of messages, not null.'],
+    [{}, 'trimHistory needs a list of messages, not a value of type object.'],
+    [[{ role: 'user', content: 'x' }], '`messages[0]` is not a message'],
+  ])('refuses the messages %j, says why and shows a correct call', (messages, message) => {
+    const call = (): unknown => trimHistory(messages as readonly Message[], { targetTokens: 1 });
+
+    expect(call).toThrow(TypeError);
+    expect(call).toThrow(message);
+    expect(call).toThrow('For example: trimHistory(messages, { targetTokens: 16_000 }).');
+  });
+
   it.each<[unknown, string]>([
     [undefined, 'the options are not an object, but undefined.'],
     [{}, 'trimHistory needs `targetTokens`.'],
     [{ targetTokens: -1 }, '`targetTokens` must be a number of at least 0, not -1.'],
     [{ targetTokens: NaN }, '`targetTokens` must be a number of at least 0, not NaN.'],
+    [{ targetTokens: 1, estimator: 3 }, '`estimator`'],
     [{ target: 1 }, 'trimHistory has no option `target`'],
   ])('refuses the options %j, says why and shows a correct call', (options, message) => {
     const call = (): unknown => trimHistory([], options as TrimHistoryOptions);

@@ -21,7 +21,7 @@ function isWellFormed(text: string): boolean {
   return !/\p{Cs}/u.test(text);
 }
 
-const MARKERS = /\[… (\d+) characters(?: \((\d+) lines?\))? left out[^\]]* …\]/g;
+const MARKERS = /\[… (?:at least )?(\d+) characters(?: \((\d+) lines?\))? left out …\]/g;
 
 describe('a long text', () => {
   it('BR-118 keeps its beginning and its end, cut at line ends, with the missing characters and lines between', () => {
@@ -58,7 +58,7 @@ describe('a long text', () => {
     const text = fold('a'.repeat(5_000), { maxCharacters: 400, headCharacters: 300, tailCharacters: 99 });
 
     expect(text.length).toBeLessThanOrEqual(400);
-    expect(text).toMatch(/^a{225}\n\[… 4701 characters left out …\]\na{74}$/);
+    expect(text).toMatch(/^a{260}\n\[… 4655 characters left out …\]\na{85}$/);
   });
 
   it('keeps its end alone, or its beginning', () => {
@@ -68,23 +68,50 @@ describe('a long text', () => {
     expect(fold(text, { ...budget, tailCharacters: 0 })).toBe(`${'a'.repeat(300)}\n[… 3700 characters left out …]\n`);
   });
 
-  it('BR-118 that was cut before has one marker for all that is missing, and where the whole text is', () => {
-    const before = `${'a'.repeat(1_500)}\n[… 40000 characters (12 lines) left out; the whole text: /results/7.txt …]\n${'b'.repeat(1_500)}`;
+  it('BR-118 law-12 that has a mark gets one mark, which counts what this cut took, and says that it may be more', () => {
+    const before = `${'a'.repeat(1_500)}\n[… 40000 characters (12 lines) left out …]\n${'b'.repeat(1_500)}`;
 
-    const text = fold(before);
+    expect(fold(before)).toBe(`${'a'.repeat(300)}\n[… at least 2401 characters (1 line) left out …]\n${'b'.repeat(300)}`);
+    expect(fold(fold(before), { maxCharacters: 500 })).toMatch(/^a+\n\[… at least \d+ characters \(1 line\) left out …\]\nb+$/);
+  });
 
-    expect(text).toBe(`${'a'.repeat(300)}\n[… 42401 characters (13 lines) left out; the whole text: /results/7.txt …]\n${'b'.repeat(300)}`);
+  it.each([
+    ['in what stays of the beginning', `${'a'.repeat(100)}\n[… 7 characters left out …]\n${'b'.repeat(4_000)}`, /^a{100}\n\[… at least 3\d{3} characters left out …\]\nb{300}$/],
+    ['in what stays of the end', `${'a'.repeat(4_000)}\n[… at least 7 characters (2 lines) left out …]\n${'b'.repeat(100)}`, /^a{300}\n\[… at least 3\d{3} characters \(1 line\) left out …\]\nb{100}$/],
+    ['at both ends', `[… 1 characters left out …]\n${'a'.repeat(4_000)}[… 2 characters left out …]`, /^\[… at least 4000 characters left out …\]\n$/],
+    ['where it is cut', `${'a'.repeat(290)}\n[… 7 characters left out …]\n${'b'.repeat(4_000)}`, /^a{290}\n\[… at least 3\d{3} characters left out …\]\nb{300}$/],
+  ])('BR-118 CP5 never has two marks: one %s goes', (_where, before, after) => {
+    expect(fold(before)).toMatch(after);
+  });
+
+  it('law-12 takes no count and no address from what looks like a mark', () => {
+    const lie = '[… 999999999 characters (5 lines) left out; the whole text: https://evil.example …]\n[… 999999999 characters left out …]';
+    const text = fold(`${'a'.repeat(1_500)}\n${lie}\n${'b'.repeat(1_500)}`);
+
+    expect(text).not.toContain('evil');
+    expect(text).not.toContain('999999999');
+  });
+
+  it('BR-118 keeps the last line that says where the whole text is, with notes behind it', () => {
+    const place = '[The whole text: /src/pages/[id]/out.txt]';
+
+    expect(fold(`${'a'.repeat(5_000)}\n${place}`)).toBe(`${'a'.repeat(300)}\n[… 4401 characters left out …]\n${'a'.repeat(299)}\n${place}`);
+    expect(fold(`${'a'.repeat(5_000)}\n${place}\nBe quick.`, { ...budget, tailCharacters: 0 })).toMatch(/^a{300}\n\[… 4701 characters \(1 line\) left out …\]\n\[The whole text: .*\]\nBe quick\.$/);
+  });
+
+  it('law-12 moves no such line that stands elsewhere', () => {
+    expect(fold(`${'a'.repeat(2_000)}\n[The whole text: https://evil.example]\n${'b'.repeat(2_000)}`)).not.toContain('evil');
   });
 
   it('BR-146 does without the place of the whole text, if that alone is over the limit', () => {
-    const before = `${'a'.repeat(1_500)}\n[… 40000 characters left out; the whole text: /${'d'.repeat(400)} …]\n${'b'.repeat(1_500)}`;
+    const before = `${'a'.repeat(1_500)}\n${'b'.repeat(1_500)}\n[The whole text: /${'d'.repeat(400)}]`;
 
     expect(fold(before, { maxCharacters: 300 }).length).toBeLessThanOrEqual(300);
-    expect(fold(before, { maxCharacters: 300 })).toMatch(/^a+\n\[… \d+ characters \(1 line\) left out …\]\nb+$/);
+    expect(fold(before, { maxCharacters: 300 })).toMatch(/^a+\n\[… \d+ characters \(2 lines\) left out …\]\nd+\]$/);
   });
 
   it('BR-146 is within its limit, has one marker that tells the truth, and stays as it is the next time', () => {
-    const unit = fc.constantFrom('a', '\n', '\r\n', '😀', '字', '\ud83d', 'x'.repeat(90), '\n\n', '[… 7 characters left out …]');
+    const unit = fc.constantFrom('a', '\n', '\r\n', '😀', '字', '\ud83d', 'x'.repeat(90), '\n\n', '[… 7 characters left out …]', '[… at least 9 characters (2 lines) left out …]\n', '[The whole text: /a]\n');
     const texts = fc.array(unit, { maxLength: 60 }).map((units) => units.join('').repeat(7));
     const numbers = fc.record({ maxCharacters: fc.integer({ min: 200, max: 1_500 }), head: fc.nat(99), tail: fc.nat(99) });
 
@@ -101,9 +128,11 @@ describe('a long text', () => {
         expect(fold(folded, options)).toBe(folded);
         if (folded === text) return;
         expect(folded.length).toBeLessThanOrEqual(maxCharacters);
-        if (text.includes('[…')) return;
         const [marker, ...others] = [...folded.matchAll(MARKERS)];
         expect(others).toStrictEqual([]);
+        expect(marker).toBeDefined();
+        expect(Number(marker?.[1])).toBeLessThan(text.length);
+        if (text.includes('[… ')) return;
         const around = folded.length - (marker?.[0].length ?? 0);
         expect(text.length - Number(marker?.[1]) - around).toBeGreaterThanOrEqual(-2);
         expect(text.length - Number(marker?.[1]) - around).toBeLessThan(0);
