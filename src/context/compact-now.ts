@@ -1,14 +1,39 @@
-/** Compact now: a summary that a host asks for, between turns. */
+/**
+ * Compact now: a summary that a host asks for, between turns.
+ *
+ * - N1 No turn is opened for it: what it records are single events under an id of their own, so a process that dies
+ *   between any two leaves nothing to be gone on with. The history changes with the last of them or not at all.
+ * - N2 One at a time for a session; and what it reports is in the history.
+ */
+import { assertLLM, assertOptions, assertTool } from '../core/assert.ts';
 import { TurnloopError } from '../core/errors.ts';
-import { TRANSCRIPT_VERSION, type RecordedEvent, type UsageEvent } from '../core/events.ts';
+import type { CompactionEvent, RecordedEvent, UsageEvent } from '../core/events.ts';
 import type { LLM } from '../core/llm.ts';
+import type { Message } from '../core/message.ts';
 import { systemRuntime, type Runtime } from '../core/runtime.ts';
 import type { AnyTool } from '../core/tool.ts';
 import type { Transcript } from '../core/transcript.ts';
 import { addUsage, NO_USAGE, type Usage } from '../core/usage.ts';
+import { assertMembers, assertRuntime, assertType } from './assert-context.ts';
 import { contextWindow } from './context-window.ts';
+import { isEdited, withoutEqualIds } from './history-edits.ts';
 import type { PolicySettings } from './policy-settings.ts';
 import { requestSize } from './request-size.ts';
+
+/** Of the window: what stays of the newest messages, and of a person's older ones. */
+const TAIL_SHARE = 0.15;
+const USER_SHARE = 0.125;
+
+const ARGUMENT = { taker: 'policy.compact', example: 'policy.compact({ transcript, llm })' };
+const OPTIONS: Readonly<Record<keyof CompactOptions, true>> = {
+  transcript: true,
+  llm: true,
+  tools: true,
+  focus: true,
+  record: true,
+  signal: true,
+  runtime: true,
+};
 
 /** Options of {@link ContextPolicy.compact}. */
 export interface CompactOptions {
@@ -20,7 +45,12 @@ export interface CompactOptions {
   readonly tools?: readonly AnyTool[] | undefined;
   /** What is to be kept above all, in words. @defaultValue empty */
   readonly focus?: string | undefined;
-  /** Makes events durable before the transcript takes them. @defaultValue the transcript alone */
+  /**
+   * Makes events durable before the transcript takes them: `usage` for each request, then one `compaction`. They stand
+   * between turns, under a `turnId` of their own, without `turn.begin` and `turn.end`.
+   *
+   * @defaultValue the transcript alone
+   */
   readonly record?: ((event: RecordedEvent) => Promise<void> | void) | undefined;
   /** Ends it; nothing is recorded then but the tokens spent. @defaultValue none */
   readonly signal?: AbortSignal | undefined;
@@ -38,18 +68,34 @@ export interface CompactionReport {
   readonly usage: Usage;
 }
 
-type Spent = Pick<UsageEvent, 'modelId' | 'usage'>;
+/** Sessions that are being compacted. */
+const busy = new WeakSet<CompactOptions['transcript']>();
 
 /** Summarises the history of a session. */
 export async function compactNow(settings: PolicySettings, options: CompactOptions): Promise<CompactionReport> {
+  assertCompactOptions(options);
+  const { transcript } = options;
+  const messages = messagesToCompact(transcript);
+  busy.add(transcript);
+  try {
+    return await summarizeSession(messages, { settings, options });
+  } finally {
+    busy.delete(transcript);
+  }
+}
+
+async function summarizeSession(
+  messages: readonly Message[],
+  { settings, options }: { readonly settings: PolicySettings; readonly options: CompactOptions },
+): Promise<CompactionReport> {
   const { transcript, llm, runtime = systemRuntime, tools = [], focus = '' } = options;
   const { summarize, estimator } = settings;
-  const messages = messagesToCompact(transcript);
   if (summarize === false) throw new TurnloopError('nothing_to_compact', 'This policy writes no summaries: its `summarize` is false.');
   const size = requestSize({ systemPrompt: llm.systemPrompt, tools, messages }, llm, { estimator });
-  const window = settings.window ?? estimator.windowOf(llm);
-  const spent: Spent[] = [];
-  const result = await summarize(messages, {
+  const window = contextWindow(llm, settings);
+  const record = recorder(options);
+  let spent = NO_USAGE;
+  const { edits, messages: summarized } = await summarize(withoutEqualIds(messages).messages, {
     llm: settings.summarizer ?? llm,
     estimator,
     runtime,
@@ -58,58 +104,69 @@ export async function compactNow(settings: PolicySettings, options: CompactOptio
     keepMessages: settings.keepMessages,
     userMessageTokens: settings.userMessageTokens,
     ...(window !== undefined && {
-      keepTokens: (window * 0.15) / size.scale,
-      userMessageTokens: Math.min(settings.userMessageTokens, (window * 0.125) / size.scale),
-      maxOutputTokens: contextWindow(window, llm, settings.outputReserve).outputTokens,
+      keepTokens: (window.tokens * TAIL_SHARE) / size.scale,
+      userMessageTokens: Math.min(settings.userMessageTokens, (window.tokens * USER_SHARE) / size.scale),
+      maxOutputTokens: window.outputTokens,
     }),
     focus,
     filesOf: settings.filesOf,
-    onUsage: (usage, modelId) => {
-      spent.push({ modelId, usage });
+    onUsage: async (usage, modelId) => {
+      spent = addUsage(spent, usage);
+      await record({ type: 'usage', purpose: 'compaction', modelId, usage });
     },
-  }).catch(async (error: unknown) => {
-    await recordTurn(options, { spent, compaction: undefined });
-    throw error;
   });
-  if (result.edits.length === 0) throw new TurnloopError('nothing_to_compact', 'There is nothing to summarise: all of the history is recent, or kept.');
-  if (transcript.openTurn() !== undefined || transcript.buildMessages() !== messages) {
-    await recordTurn(options, { spent, compaction: undefined });
-    throw new TurnloopError('history_changed', 'The history changed while it was summarised; nothing was done to it.');
-  }
-  const [tokensBefore, tokensAfter] = [size.tokens, size.with(result.messages)];
-  await recordTurn(options, { spent, compaction: { layer: 'summary', edits: result.edits, tokensBefore, tokensAfter } });
-  return { tokensBefore, tokensAfter, usage: spent.reduce((sum, { usage }) => addUsage(sum, usage), NO_USAGE) };
+  options.signal?.throwIfAborted();
+  if (edits.length === 0) throw new TurnloopError('nothing_to_compact', 'There is nothing to summarise: all of the history is recent, or kept.');
+  if (transcript.openTurn() !== undefined || transcript.buildMessages() !== messages) throw historyChanged();
+  const [tokensBefore, tokensAfter] = [size.tokens, size.with(summarized)];
+  await record({ type: 'compaction', layer: 'summary', edits, tokensBefore, tokensAfter });
+  // A turn, or somebody else's compaction, may have come while the event was written.
+  if (!isEdited(messages, transcript.buildMessages(), edits)) throw historyChanged();
+  return { tokensBefore, tokensAfter, usage: spent };
 }
 
-function messagesToCompact(transcript: CompactOptions['transcript']): ReturnType<Transcript['buildMessages']> {
+function historyChanged(): TurnloopError {
+  return new TurnloopError('history_changed', 'The history changed while it was summarised; the summary was thrown away.');
+}
+
+function messagesToCompact(transcript: CompactOptions['transcript']): readonly Message[] {
   const open = transcript.openTurn();
   if (open !== undefined) {
     throw new TurnloopError('turn_open', `Turn "${open.turnId}" is not over: compact between turns. Within one the policy does it by itself.`);
   }
+  if (busy.has(transcript)) throw new TurnloopError('history_changed', 'The session is being compacted already: wait for that.');
   const messages = transcript.buildMessages();
   if (messages.length === 0) throw new TurnloopError('empty_history', 'The history is empty: there is nothing to compact.');
   return messages;
 }
 
-type Unstamped = RecordedEvent extends infer Event ? (Event extends RecordedEvent ? Omit<Event, 'turnId' | 'at'> : never) : never;
+type Unstamped = Omit<UsageEvent, 'turnId' | 'at'> | Omit<CompactionEvent, 'turnId' | 'at'>;
 
-/** Records what was done as a turn without steps: every event belongs to a turn. Nothing if there is nothing to tell. */
-async function recordTurn(
-  { transcript, record, runtime = systemRuntime }: CompactOptions,
-  done: { readonly spent: readonly Spent[]; readonly compaction: Omit<Extract<Unstamped, { type: 'compaction' }>, 'type'> | undefined },
-): Promise<void> {
-  const { spent, compaction } = done;
-  if (spent.length === 0 && compaction === undefined) return;
-  const turnId = runtime.createId('turn');
-  const events: Unstamped[] = [
-    { type: 'turn.begin', version: TRANSCRIPT_VERSION, inputCount: 0 },
-    ...spent.map((one): Unstamped => ({ type: 'usage', purpose: 'compaction', ...one })),
-    ...(compaction === undefined ? [] : [{ type: 'compaction', ...compaction } satisfies Unstamped]),
-    { type: 'turn.end', stopReason: 'end_turn', steps: 0 },
-  ];
-  for (const event of events) {
-    const stamped = { ...event, turnId, at: runtime.now() } as RecordedEvent;
+/** Records single events, each durable before the transcript has it. */
+function recorder({ transcript, record, runtime = systemRuntime }: CompactOptions): (event: Unstamped) => Promise<void> {
+  let turnId: string | undefined;
+  return async (event) => {
+    turnId ??= runtime.createId('turn');
+    const stamped: RecordedEvent = { ...event, turnId, at: runtime.now() };
     await record?.(stamped);
     transcript.record(stamped);
+  };
+}
+
+function assertCompactOptions(options: CompactOptions): void {
+  assertOptions(options, OPTIONS, ARGUMENT);
+  assertMembers(options.transcript, ['buildMessages', 'openTurn', 'record'], { ...ARGUMENT, option: 'transcript' });
+  assertLLM(options.llm, ARGUMENT);
+  const { tools = [], runtime, signal } = options;
+  if (!isList(tools)) throw new TypeError(`${ARGUMENT.taker}: \`tools\` is not a list. For example: policy.compact({ transcript, llm, tools: [readFile] }).`);
+  for (const tool of tools) assertTool(tool, { ...ARGUMENT, example: 'policy.compact({ transcript, llm, tools: [readFile] })' });
+  if (runtime !== undefined) assertRuntime(runtime, ARGUMENT);
+  if (signal !== undefined) assertMembers(signal, ['throwIfAborted', 'addEventListener'], { ...ARGUMENT, option: 'signal' });
+  for (const [name, type] of [['focus', 'string'], ['record', 'function']] as const) {
+    assertType(options[name], { ...ARGUMENT, option: name, type });
   }
+}
+
+function isList(value: unknown): boolean {
+  return Array.isArray(value);
 }

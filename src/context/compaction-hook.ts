@@ -4,8 +4,11 @@
  * - H1 Between steps only, and the turn waits for it. What was recorded is what the next request has.
  * - H2 The layers run in order, each only if it is due on the figure after the one before.
  * - H3 A layer acts only if it frees a worthwhile batch: between its acts the request before is the beginning of the next.
- * - H4 A summary whose history changed while it was written is thrown away; what was added behind it stays.
- * - H5 A summary that fails changes nothing; layer 5 then does what must be done. Three failures in a row pause summaries.
+ * - H4 A summary whose history changed while it was written is thrown away; what was added behind it stays, and what is
+ *   built anew for each request does not count.
+ * - H5 A summary that fails or is thrown away changes nothing; layer 5 then does what must be done. Three in a row pause
+ *   summaries.
+ * - H6 A history that a compaction did not change is left alone: nothing is paid for twice.
  */
 import { messageOf } from '../core/errors.ts';
 import type { CompactionEdit } from '../core/events.ts';
@@ -14,7 +17,8 @@ import type { JsonObject } from '../core/json.ts';
 import type { LLM, LLMScope } from '../core/llm.ts';
 import type { Message } from '../core/message.ts';
 import { addUsage, NO_USAGE, type Usage } from '../core/usage.ts';
-import { contextWindow, type ContextWindow } from './context-window.ts';
+import { contextWindow, windowTokens, type ContextWindow } from './context-window.ts';
+import { isStillThere, isUnedited, withoutEqualIds } from './history-edits.ts';
 import { reduceHistory } from './last-layers.ts';
 import { applyEdits, type LayerResult } from './layer.ts';
 import type { PolicySettings } from './policy-settings.ts';
@@ -29,6 +33,8 @@ const TARGET_SHARE = 0.4;
 const TAIL_SHARE = 0.15;
 const USER_SHARE = 0.125;
 const SUMMARY_SHARE = 0.125;
+/** Ids in a notice: enough to find out why. */
+const MOST_TOLD = 10;
 const MAX_FAILURES = 3;
 /** Occasions for a summary that pass without one after too many failures. */
 const PAUSED_OCCASIONS = 2;
@@ -48,9 +54,8 @@ export function compactionHook(settings: PolicySettings, conversations: Conversa
     const messages = await context.messages();
     const conversation = conversations.of(context.signal, messages);
     conversation.tools = context.tools;
-    const tokens = settings.window ?? settings.estimator.windowOf(context.llm);
-    if (tokens === undefined) return undefined;
-    const window = contextWindow(tokens, context.llm, settings.outputReserve);
+    const window = contextWindow(context.llm, settings);
+    if (window === undefined) return undefined;
     const request = { systemPrompt: context.llm.systemPrompt, tools: context.tools, messages };
     const size = requestSize(request, context.llm, { estimator: settings.estimator, conversation });
     return { context, messages, size, window, conversation };
@@ -85,9 +90,9 @@ class Compaction {
     const { clear, clearAt, fold, foldAt, keepMessages, estimator, summarizeAt } = this.#settings;
     for (const { layer, name, at } of [{ layer: clear, name: 'clear', at: clearAt }, { layer: fold, name: 'fold', at: foldAt }]) {
       if (layer === false || !this.#isDue(at)) continue;
-      const { messages, size, context } = this.#view;
+      const { size, context } = this.#view;
       const minGain = this.#batch() / size.scale;
-      const { edits } = layer(messages, { estimator, tools: context.tools, keepNewest: keepMessages, minGain });
+      const { edits } = layer(this.#editable(), { estimator, tools: context.tools, keepNewest: keepMessages, minGain });
       if (edits.length > 0) await this.#record(name, edits);
     }
     if (this.#isDue(summarizeAt)) await this.#summarizeOrTrim();
@@ -96,6 +101,17 @@ class Compaction {
   #isDue(share: number): boolean {
     const { size, window, conversation } = this.#view;
     return !conversation.isStuck && size.tokens >= Math.min(share * window.tokens, window.reserveAt);
+  }
+
+  /** The history as layers get it. */
+  #editable(): readonly Message[] {
+    const { context, conversation } = this.#view;
+    const { messages, equalIds } = withoutEqualIds(this.#view.messages);
+    if (equalIds.length > 0 && !conversation.toldEqualIds) {
+      conversation.toldEqualIds = true;
+      context.notify({ name: 'context.equal_ids', data: { ids: equalIds.slice(0, MOST_TOLD) } });
+    }
+    return messages;
   }
 
   /** Tokens that clearing or folding has to free. */
@@ -122,12 +138,13 @@ class Compaction {
     }
     const outcome = await this.#summarize(summarize);
     if (conversation.isStuck) return;
-    if (outcome === 'failed' || (outcome === 'done' && this.#isOver)) await this.#trim();
+    if (outcome === 'failed' || this.#isOver) await this.#trim();
   }
 
   async #summarize(summarize: NonNullable<Exclude<PolicySettings['summarize'], false>>): Promise<'done' | 'failed' | 'discarded'> {
-    const { context, messages, size, window, conversation } = this.#view;
+    const { context, size, window, conversation } = this.#view;
     const { estimator, summarizer, keepMessages, userMessageTokens, filesOf } = this.#settings;
+    const messages = this.#editable();
     const room = this.#room() / size.scale;
     let usage = NO_USAGE;
     let result: LayerResult;
@@ -153,17 +170,18 @@ class Compaction {
       });
     } catch (error) {
       if (context.signal.aborted) throw error;
-      this.#failed(messageOf(error), usage);
+      this.#failed('context.summary_failed', { reason: messageOf(error), usage: { ...usage } });
       return 'failed';
     }
     context.signal.throwIfAborted();
-    conversation.failures = 0;
     if (result.edits.length === 0) return 'done';
-    const current = await context.messages();
-    if (!isStillThere(messages, current, result.edits)) {
-      context.notify({ name: 'context.summary_discarded', data: { usage: { ...usage } } });
+    const now = await this.#look(context);
+    if (now === undefined || !isStillThere(messages, withoutEqualIds(now.messages).messages, result.edits)) {
+      this.#view = now ?? this.#view;
+      this.#failed('context.summary_discarded', { usage: { ...usage } });
       return 'discarded';
     }
+    conversation.failures = 0;
     await this.#record('summary', result.edits, usage);
     return 'done';
   }
@@ -171,23 +189,20 @@ class Compaction {
   /** Most tokens of a summariser's reply: what is kept free for one of the conversation's, or less if its window is smaller. */
   #outputTokensOf(summarizer: LLM): number {
     const { estimator, outputReserve } = this.#settings;
-    return contextWindow(estimator.windowOf(summarizer) ?? this.#view.window.tokens, summarizer, outputReserve).outputTokens;
+    return (contextWindow(summarizer, { estimator, outputReserve }) ?? this.#view.window).outputTokens;
   }
 
-  #failed(reason: string, usage: Usage): void {
+  #failed(name: string, data: JsonObject): void {
     const { conversation, context } = this.#view;
     conversation.failures += 1;
     if (conversation.failures >= MAX_FAILURES) conversation.pause = PAUSED_OCCASIONS;
-    context.notify({
-      name: 'context.summary_failed',
-      data: { reason, failures: conversation.failures, paused: conversation.pause > 0, usage: { ...usage } },
-    });
+    context.notify({ name, data: { ...data, failures: conversation.failures, paused: conversation.pause > 0 } });
   }
 
   async #trim(): Promise<void> {
-    const { messages, size, window, context } = this.#view;
+    const { size, window, context } = this.#view;
     const target = size.with([]) + this.#room() * TARGET_SHARE;
-    const { edits, messages: reduced } = reduceHistory(messages, { settings: this.#settings, size, target, tools: context.tools });
+    const { edits, messages: reduced } = reduceHistory(this.#editable(), { settings: this.#settings, size, target, tools: context.tools });
     if (edits.length === 0) return;
     const tokens = size.with(reduced);
     // What may not go can be too large by itself: to take bit by bit of the rest would help nobody.
@@ -211,8 +226,8 @@ class Compaction {
     const view = await this.#look(context);
     if (view === undefined) return;
     this.#view = view;
-    // The history is not built from the record, or not by its ids: doing it again would change nothing again.
-    if (view.messages.some((message, index) => message === messages[index] && edits.some(({ from }) => from === message.id))) {
+    // Doing it again would change nothing again.
+    if (isUnedited({ before: messages, now: view.messages, edits }, view.size.tokens < size.tokens)) {
       conversation.isStuck = true;
       context.notify({ name: 'context.ineffective', data: { layer } });
     }
@@ -233,41 +248,34 @@ function scopeOf(context: HookContext): LLMScope {
   };
 }
 
-/** True if all messages up to the last that an edit replaces are there as they were. */
-function isStillThere(before: readonly Message[], now: readonly Message[], edits: readonly CompactionEdit[]): boolean {
-  const last = edits.at(-1)?.to;
-  const end = before.findIndex(({ id }) => id === last) + 1;
-  return before.slice(0, end).every((message, index) => isSame(message, now[index]));
-}
-
-/** A history may be built anew each time, of equal messages. */
-function isSame(left: Message, right: Message | undefined): boolean {
-  return left === right || (left.id === right?.id && JSON.stringify(left) === JSON.stringify(right));
-}
-
 /** Takes in what a request did cost. */
 async function learn(
-  { estimator, window }: PolicySettings,
+  settings: PolicySettings,
   context: HookContext,
   { step, conversations }: { readonly step: FinishedStep; readonly conversations: Conversations },
 ): Promise<void> {
+  const { estimator } = settings;
   const messages = await context.messages();
   const conversation = conversations.of(context.signal, messages);
   conversation.lastReplyAt = context.runtime.now();
+  const end = messages.findLastIndex(({ id }) => id === step.message.id);
+  const reply = messages[end];
+  // A reply that left nothing in the history says nothing about the request.
+  if (reply === undefined) return;
+  conversations.answered(conversation, reply);
   const { inputTokens, cacheReadTokens, cacheWriteTokens } = step.usage;
   const tokens = inputTokens + cacheReadTokens + cacheWriteTokens;
-  const end = messages.findLastIndex(({ id }) => id === step.message.id);
-  // A reply that told no count, or left nothing in the history, says nothing about the request.
-  if (tokens === 0 || end === -1) return;
+  if (tokens === 0) return;
   const tail = messages.slice(end).filter((message) => message.role === 'user' && message.transient === true);
   const request = { systemPrompt: context.llm.systemPrompt, tools: context.tools, messages: [...messages.slice(0, end), ...tail] };
   const { llm } = context;
-  const source = step.message.source ?? llm;
-  const fits = window ?? estimator.windowOf(llm) ?? Infinity;
+  const fits = windowTokens(llm, settings) ?? Infinity;
   // Less than the window for a request that is larger: the server threw a part of it away, and counted the rest.
   if (tokens <= fits && estimator.estimateRequest(request, llm) > fits) return;
-  // A model's full name is often longer than what it was asked by; another provider's count is another tokenizer's.
-  const model = source.provider === llm.provider ? llm : source;
-  estimator.observe(request, model, tokens);
-  if (model === llm) conversation.counted = { request, model: { provider: llm.provider, modelId: llm.modelId }, tokens };
+  // The next request is measured for the model that was asked, whichever answered behind it.
+  estimator.observe(request, llm, tokens);
+  const { source } = step.message;
+  // Of the same provider it is the same one: a model's full name is often longer than what it was asked by.
+  if (source !== undefined && source.provider !== llm.provider) estimator.observe(request, source, tokens);
+  conversation.counted = { request, model: { provider: llm.provider, modelId: llm.modelId }, tokens };
 }

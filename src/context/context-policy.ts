@@ -28,7 +28,8 @@ export interface ContextPolicy {
    * Summarises a session now, between turns.
    *
    * @throws {@link index.TurnloopError | TurnloopError} `turn_open`, `empty_history`, `nothing_to_compact`, `summary_failed`,
-   * or `history_changed`; the history is then as it was.
+   * `history_changed`, also for a session that is being compacted already; the history is then as it was. Whatever `record`
+   * throws. TypeError for an option that is missing, does not exist or makes no sense.
    */
   compact(options: CompactOptions): Promise<CompactionReport>;
 }
@@ -49,9 +50,10 @@ export interface ContextPolicy {
  * and 3 only if they free a quarter of the window, unless the provider's cache is cold anyway.
  *
  * Notices: `context.compacted` `{layer, tokensBefore, tokensAfter, window, usage?}` (`usage` is what a summary cost);
- * `context.summary_failed` `{reason, failures, paused, usage}`; `context.summary_discarded` `{usage}`, as the history had
- * changed; `context.overflow` `{window, tokensBefore, tokensAfter, reduced}`; `context.ineffective` `{layer}`: a compaction
- * was recorded and the history stayed as it was, so no more are.
+ * `context.summary_failed` `{reason, failures, paused, usage}`; `context.summary_discarded` `{failures, paused, usage}`, as
+ * the history had changed; `context.overflow` `{window, tokensBefore, tokensAfter, reduced}`; `context.ineffective`
+ * `{layer}`: a compaction was recorded and the history stayed as it was, so no more are; `context.equal_ids` `{ids}`:
+ * several messages have the same id, so no layer touches them.
  *
  * @throws TypeError for an option that does not exist, makes no sense, or contradicts another.
  *

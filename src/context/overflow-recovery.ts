@@ -1,8 +1,8 @@
 /**
  * Overflow recovery: what to do when a provider refuses a request as larger than its window.
  *
- * - The window is learned from it, from its figures where it names them. The history is then brought down to half of the
- *   window, and of what there was: estimates have just been wrong.
+ * - The window is learned from it. The history is then brought down to half of the window, and of what there was:
+ *   estimates have just been wrong.
  * - It is recorded as one compaction before the request is sent again; only messages of the history change.
  * - A refusal for bytes is taken for an overflow only if the estimate is near the window.
  */
@@ -10,9 +10,11 @@ import type { CompactionEdit } from '../core/events.ts';
 import type { Recovery } from '../core/hooks.ts';
 import type { Message } from '../core/message.ts';
 import { projectMessages } from '../core/projection.ts';
-import { overflowFigures } from './overflow-figures.ts';
+import { windowTokens } from './context-window.ts';
+import { withoutEqualIds } from './history-edits.ts';
 import { reduceHistory } from './last-layers.ts';
 import { applyEdits } from './layer.ts';
+import { learnWindow } from './learn-window.ts';
 import type { PolicySettings } from './policy-settings.ts';
 import { requestSize, type Conversations } from './request-size.ts';
 
@@ -30,18 +32,17 @@ export function overflowRecovery(settings: PolicySettings, conversations: Conver
       const { llm, error } = context;
       // What it did is in the record: the next requests have it without us.
       if (error === undefined) return undefined;
-      const known = settings.window ?? estimator.windowOf(llm);
+      const known = windowTokens(llm, settings);
       const estimate = estimator.estimateRequest(request, llm);
       if (error.kind === 'request_too_large' && (known === undefined || estimate < known * NEAR_SHARE)) return undefined;
-      const model = { provider: error.provider ?? llm.provider, modelId: error.modelId ?? llm.modelId };
-      estimator.observeOverflow(request, model, overflowFigures(error.message));
+      learnWindow({ request, llm, error }, settings);
 
       const size = requestSize(request, llm, { estimator });
-      const window = Math.min(settings.window ?? Infinity, estimator.windowOf(llm) ?? size.tokens);
+      const window = windowTokens(llm, settings) ?? size.tokens;
       const before = await context.messages();
       const { tools } = conversations.of(context.signal, before);
       const target = Math.floor(Math.min(window, size.tokens) * TARGET_SHARE);
-      const { edits, messages } = reduceHistory(before, { settings, size, target, tools });
+      const { edits, messages } = reduceHistory(withoutEqualIds(before).messages, { settings, size, target, tools });
       const tokensBefore = size.tokens;
       const tokensAfter = size.with(messages);
       context.notify({ name: 'context.overflow', data: { window, tokensBefore, tokensAfter, reduced: edits.length > 0 } });

@@ -5,6 +5,7 @@ import { assertLLM, assertNumbers, assertOptions } from '../core/assert.ts';
 import type { LLM } from '../core/llm.ts';
 import type { Message } from '../core/message.ts';
 import type { AnyTool } from '../core/tool.ts';
+import { assertEstimator, assertReserve } from './assert-context.ts';
 import { clearOldResults, reobtainableFrom } from './clear-old-results.ts';
 import { foldOldTexts } from './fold-old-texts.ts';
 import type { LayerResult } from './layer.ts';
@@ -46,10 +47,15 @@ export interface ContextPolicyOptions {
   readonly estimator?: TokenEstimator | undefined;
   /** Writes the summaries. @defaultValue the model of the step */
   readonly summarizer?: LLM | undefined;
-  /** Tokens of the window. @defaultValue what was seen when a request was refused, else what the model declares, else unknown */
+  /**
+   * Tokens of the window. Less, if a request that large was refused: what was seen beats what was said.
+   *
+   * @defaultValue what was seen when requests were refused or went through, else what the model declares, else unknown
+   */
   readonly window?: number | undefined;
   /**
-   * Tokens kept free for the reply, at most half of the window.
+   * Tokens kept free for the reply, at most half of the window. None are where the window is the model's `maxInputTokens`:
+   * there the reply has room of its own.
    *
    * @defaultValue what the model declares as its longest reply, else an eighth of the window, at most 4,096
    */
@@ -96,7 +102,7 @@ export interface ContextPolicyOptions {
   readonly limitMedia?: LimitMediaOptions | false | undefined;
   /** What becomes of media that a provider refuses. @defaultValue {@link reduceMedia} with its defaults */
   readonly reduceMedia?: ReduceMediaOptions | false | undefined;
-  /** Share of the input budget that a turn's input may take; `false` for any. @defaultValue 0.6 */
+  /** Share of the declared window's input budget that a turn's input may take; `false` for any. @defaultValue 0.6 */
   readonly preflight?: number | false | undefined;
   /** Names the files of a call, for the lists of a summary. @defaultValue arguments called `path`, `file_path` and the like */
   readonly filesOf?: FilesOfCall | undefined;
@@ -165,6 +171,7 @@ export function toSettings(options: ContextPolicyOptions): PolicySettings {
     ARGUMENT,
   );
   if (options.summarizer !== undefined) assertLLM(options.summarizer, { ...ARGUMENT, example: 'createContextPolicy({ summarizer: smallModel })' });
+  if (options.estimator !== undefined) assertEstimator(options.estimator, ARGUMENT);
   for (const name of ['clear', 'fold', 'summarize', 'trim', 'filesOf'] as const) assertFunction(name, options[name]);
   const settings: PolicySettings = {
     estimator: options.estimator ?? createTokenEstimator(),
@@ -184,6 +191,7 @@ export function toSettings(options: ContextPolicyOptions): PolicySettings {
     trim: options.trim ?? trimHistory,
     filesOf: options.filesOf,
   };
+  assertReserve(options, ARGUMENT);
   assertConsistent(settings);
   return settings;
 }
@@ -202,13 +210,7 @@ function assertFunction(name: string, value: unknown): void {
   throw new TypeError(`createContextPolicy: \`${name}\` must be a function${orFalse}, not a value of type ${typeof value}.`);
 }
 
-function assertConsistent({ window, outputReserve, clearAt, foldAt, summarizeAt }: PolicySettings): void {
-  if (window !== undefined && outputReserve !== undefined && outputReserve >= window) {
-    throw new TypeError(
-      `createContextPolicy: \`outputReserve\` (${outputReserve}) leaves nothing of the \`window\` (${window}): it must be less. ` +
-        'For example: createContextPolicy({ window: 32_768, outputReserve: 4_096 }).',
-    );
-  }
+function assertConsistent({ clearAt, foldAt, summarizeAt }: PolicySettings): void {
   if (clearAt <= foldAt && foldAt <= summarizeAt) return;
   throw new TypeError(
     `createContextPolicy: \`clearAt\` (${clearAt}), \`foldAt\` (${foldAt}) and \`summarizeAt\` (${summarizeAt}) must not fall: the ` +

@@ -24,23 +24,47 @@ export interface Conversation {
   pause: number;
   /** True once a compaction was recorded and the history stayed as it was: no more are. */
   isStuck: boolean;
+  /** True once it was told that messages have the same id. */
+  toldEqualIds: boolean;
   /** The tools of the last step. */
   tools: readonly AnyTool[];
 }
 
-/** Remembers conversations, by their turn and by their first message: what they have and no other has. */
+/** So many messages a turn may begin with, behind the last reply that was seen. */
+const LOOK_BACK = 64;
+
+/**
+ * Remembers conversations: by their turn, and from turn to turn by their newest reply, which they have and no other has. A
+ * fork goes on from a reply that its origin has too: it shares what the provider keeps of their past, and nothing else.
+ */
 export class Conversations {
   readonly #byTurn = new WeakMap<AbortSignal, Conversation>();
-  readonly #byHead = new WeakMap<Message, Conversation>();
+  readonly #byReply = new WeakMap<Message, Conversation>();
+  readonly #newest = new WeakMap<Conversation, Message>();
 
   /** What is remembered of the conversation of a turn. */
   of(signal: AbortSignal, messages: readonly Message[]): Conversation {
-    const head = messages.find((message) => message.role !== 'user' || message.transient !== true);
-    const known = this.#byTurn.get(signal) ?? (head === undefined ? undefined : this.#byHead.get(head));
-    const conversation: Conversation = known ?? { counted: undefined, lastReplyAt: undefined, failures: 0, pause: 0, isStuck: false, tools: [] };
+    const conversation = this.#byTurn.get(signal) ?? this.#before(messages);
     this.#byTurn.set(signal, conversation);
-    if (head !== undefined) this.#byHead.set(head, conversation);
     return conversation;
+  }
+
+  /** A conversation has got a reply. */
+  answered(conversation: Conversation, reply: Message): void {
+    this.#byReply.set(reply, conversation);
+    this.#newest.set(conversation, reply);
+  }
+
+  #before(messages: readonly Message[]): Conversation {
+    const fresh: Conversation = { counted: undefined, lastReplyAt: undefined, failures: 0, pause: 0, isStuck: false, toldEqualIds: false, tools: [] };
+    const reply = messages.slice(-LOOK_BACK).findLast((message) => this.#byReply.has(message));
+    const known = reply === undefined ? undefined : this.#byReply.get(reply);
+    if (known === undefined) return fresh;
+    const { counted, lastReplyAt } = known;
+    if (this.#newest.get(known) !== reply) return { ...fresh, counted, lastReplyAt };
+    // Whoever goes on from here next is a fork.
+    this.#newest.delete(known);
+    return known;
   }
 }
 

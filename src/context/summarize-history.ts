@@ -4,10 +4,10 @@
  * - S1 One summary at most: a former one is what the new one is made of, and is replaced by it.
  * - S2 A summary is shorter than what it replaces, and whole: anything else counts as a failure, and nothing changes.
  * - S3 The newest exchanges stay as they are, as whole exchanges; beside the summary stays what `summary-kept.ts` says.
- * - S4 Bounded: at most ten requests, at most three answers that are no good.
+ * - S4 Bounded: at most 32 requests, at most three answers that are no good.
  *
  * What a part says that is larger than the summariser's window is taken in pieces: each time the notes so far and the
- * next piece make new notes.
+ * next piece make new notes. If that ends early the notes stand for what they are of, and the rest stays as it is.
  */
 import { TurnloopError } from '../core/errors.ts';
 import type { LLM, LLMScope } from '../core/llm.ts';
@@ -16,6 +16,7 @@ import { systemRuntime, type Runtime } from '../core/runtime.ts';
 import type { AnyTool } from '../core/tool.ts';
 import type { Usage } from '../core/usage.ts';
 import { assertLLM, assertNumbers, assertOptions } from '../core/assert.ts';
+import { assertEstimator, assertMembers, assertRuntime, assertType } from './assert-context.ts';
 import { isSummary, recentStart, resultOf, unchanged, type LayerResult } from './layer.ts';
 import { filesOfHistory, type FilesOfCall } from './summary-files.ts';
 import { summaryEntries, type Entry } from './summary-input.ts';
@@ -100,7 +101,8 @@ export interface SummarizeHistoryOptions {
 export async function summarizeHistory(messages: readonly Message[], options: SummarizeHistoryOptions): Promise<LayerResult> {
   assertSummarizeOptions(options);
   const { estimator = createTokenEstimator(), runtime = systemRuntime, minGain = 1, maxSummaryTokens = Infinity } = options;
-  const part = partToSummarize(messages, { ...options, estimator, runtime });
+  const partOptions = { ...options, estimator, runtime };
+  const part = partToSummarize(messages, partOptions, tailStart(messages, partOptions));
   if (part === undefined) return unchanged(messages, estimator);
   const id = runtime.createId('message');
   const wrapperTokens = estimator.estimateMessage(summaryMessage(id, { text: '', files: part.files }));
@@ -108,11 +110,12 @@ export async function summarizeHistory(messages: readonly Message[], options: Su
   const most = part.removedTokens - wrapperTokens - minGain;
   if (most < Math.max(LEAST_NOTES_TOKENS, part.formerTokens - wrapperTokens)) return unchanged(messages, estimator);
 
-  const text = await writeNotes({
+  const { text, count } = await writeNotes({
     entries: part.entries,
     former: part.former,
     maxTokens: Math.min(maxSummaryTokens, most),
     focus: options.focus ?? '',
+    leastShare: minGain / part.removedTokens,
     estimator,
     summarizer: {
       llm: options.llm,
@@ -123,11 +126,25 @@ export async function summarizeHistory(messages: readonly Message[], options: Su
       onUsage: options.onUsage ?? (() => undefined),
     },
   });
-  const changes = new Map(part.changes);
-  changes.set(part.place, [...(changes.get(part.place) ?? []), summaryMessage(id, { text, files: part.files })]);
-  const result = resultOf(messages, changes, { estimator });
+  const noted = notedPart(messages, { part, count, options: partOptions });
+  if (noted === undefined) throw new TurnloopError('summary_failed', 'No summary was to be had: too little of the history could be noted.');
+  const changes = new Map(noted.changes);
+  changes.set(noted.place, [...(changes.get(noted.place) ?? []), summaryMessage(id, { text, files: noted.files })]);
+  const result = resultOf(messages, changes, { estimator, minGain: noted === part ? 1 : minGain });
   if (result.edits.length === 0) throw new TurnloopError('summary_failed', 'No summary was to be had: it is longer than what it replaces.');
   return result;
+}
+
+/** The part that the notes are of, up to the first exchange of which some is missing. */
+function notedPart(
+  messages: readonly Message[],
+  { part, count, options }: { readonly part: Part; readonly count: number; readonly options: PartOptions },
+): Part | undefined {
+  const next = part.entries[count]?.message;
+  if (next === undefined) return part;
+  let end = messages.indexOf(next);
+  while (end > 0 && messages[end]?.role === 'tool') end -= 1;
+  return partToSummarize(messages, options, end);
 }
 
 /** What is to be summarised. */
@@ -149,9 +166,10 @@ interface Part {
 
 type PartOptions = SummarizeHistoryOptions & { readonly estimator: TokenEstimator; readonly runtime: Runtime };
 
-function partToSummarize(messages: readonly Message[], options: PartOptions): Part | undefined {
+/** @param end - Where what is to be summarised ends. */
+function partToSummarize(messages: readonly Message[], options: PartOptions, end: number): Part | undefined {
   const { estimator, runtime, userMessageTokens = DEFAULT_USER_MESSAGE_TOKENS, tools = [], filesOf, minGain = 1 } = options;
-  const covered = messages.slice(0, tailStart(messages, options));
+  const covered = messages.slice(0, end);
   const changes = keptBeside(messages, covered.length, {
     userMessageTokens,
     estimateMessage: (message) => estimator.estimateMessage(message),
@@ -197,6 +215,13 @@ function tailStart(messages: readonly Message[], options: PartOptions): number {
 function assertSummarizeOptions(options: SummarizeHistoryOptions): void {
   assertOptions(options, OPTIONS, ARGUMENT);
   assertLLM(options.llm, ARGUMENT);
+  const { estimator, runtime, signal } = options;
+  if (estimator !== undefined) assertEstimator(estimator, ARGUMENT);
+  if (runtime !== undefined) assertRuntime(runtime, ARGUMENT);
+  if (signal !== undefined) assertMembers(signal, ['throwIfAborted', 'addEventListener'], { ...ARGUMENT, option: 'signal' });
+  for (const [name, type] of [['focus', 'string'], ['filesOf', 'function'], ['onUsage', 'function']] as const) {
+    assertType(options[name], { ...ARGUMENT, option: name, type });
+  }
   assertNumbers(
     options,
     {

@@ -9,18 +9,24 @@ import type { Message, MessagePart } from '../core/message.ts';
 import { isSummary } from './layer.ts';
 import { truncateText } from './truncate-text.ts';
 
-/** One message, or an end of one, in words. */
-export type Entry = string;
+/** One message in words. */
+export interface Entry {
+  /** The message. */
+  readonly message: Message;
+  /** Its words. */
+  readonly text: string;
+}
 
 /** Characters of each kind that a summariser gets to see: enough for what happened, too few for what a file said. */
-const MAX_CHARACTERS = { user: 8_000, assistant: 6_000, input: 1_500, result: 1_600, provider: 500 } as const;
+const MAX_CHARACTERS = { user: 8_000, assistant: 6_000, input: 1_500, result: 1_600, provider: 500, name: 100 } as const;
 
 /** The history in words, a message each; former summaries, memory and what was built for one request are left out. */
 export function summaryEntries(messages: readonly Message[]): readonly Entry[] {
   return messages.flatMap((message) => {
     if (isSummary(message) || isNotSaid(message)) return [];
     const words = message.content.flatMap(partWords(message)).filter((text) => text.trim() !== '');
-    return words.length === 0 ? [] : [`<${labelOf(message)}>\n${words.join('\n').replaceAll('</', '<\\/')}\n</${tagOf(message)}>`];
+    if (words.length === 0) return [];
+    return [{ message, text: `<${labelOf(message)}>\n${words.join('\n').replaceAll('</', '<\\/')}\n</${tagOf(message)}>` }];
   });
 }
 
@@ -35,7 +41,12 @@ function tagOf(message: Message): string {
 
 function labelOf(message: Message): string {
   if (message.role !== 'tool') return tagOf(message);
-  return `result of=${JSON.stringify(message.name)}${message.isError === true ? ' failed' : ''}`;
+  return `result of=${nameIn(message.name)}${message.isError === true ? ' failed' : ''}`;
+}
+
+/** A tool's name is a model's word: it cannot end the mark that it stands in, nor be long. */
+function nameIn(name: string): string {
+  return JSON.stringify(name.slice(0, MAX_CHARACTERS.name)).replaceAll(/[<>]/g, (mark) => (mark === '<' ? '\\u003c' : '\\u003e'));
 }
 
 function partWords(message: Message): (part: MessagePart) => readonly string[] {
@@ -46,7 +57,7 @@ function partWords(message: Message): (part: MessagePart) => readonly string[] {
       case 'media':
         return [`[${part.mediaType}]`];
       case 'tool_call':
-        return [`[call ${JSON.stringify(part.name)} ${cut(part.inputText, MAX_CHARACTERS.input)}]`];
+        return [`[call ${nameIn(part.name)} ${cut(part.inputText, MAX_CHARACTERS.input)}]`];
       case 'provider':
         return [`[${cut(JSON.stringify(part.data), MAX_CHARACTERS.provider)}]`];
       case 'thinking':
@@ -71,11 +82,11 @@ export function takeEntries(
   let end = start;
   let tokens = 0;
   for (; end < entries.length; end += 1) {
-    const size = estimate(entries[end] ?? '');
+    const size = estimate(entries[end]?.text ?? '');
     if (end > start && tokens + size > maxTokens) break;
     tokens += size;
   }
-  const text = entries.slice(start, end).join('\n\n');
+  const text = entries.slice(start, end).map((entry) => entry.text).join('\n\n');
   if (tokens <= maxTokens) return { text, end, tokens };
   return { text: cut(text, Math.max(400, Math.floor((text.length * maxTokens) / tokens))), end, tokens: maxTokens };
 }

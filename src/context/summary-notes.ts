@@ -1,12 +1,13 @@
 /**
  * Summary notes: from a conversation in words to notes of it, in as many requests as it takes.
  *
- * - At most ten requests, and at most three answers that are no good: then it has failed.
+ * - At most 32 requests, and at most three answers that are no good. What was noted until then is kept: the notes of the
+ *   older part stand for that part. Where so many requests could not do what is wanted at least, none is sent.
  * - What was too large is asked for in two pieces, what was too long in half as many words: never one message at a time.
  */
 import { messageOf, TurnloopError } from '../core/errors.ts';
 import { contextWindow } from './context-window.ts';
-import { overflowFigures } from './overflow-figures.ts';
+import { learnWindow } from './learn-window.ts';
 import { summaryPrompt } from './summary-prompt.ts';
 import { askForSummary, summaryRequest, type SummaryAnswer, type SummaryProblem, type Summarizer } from './summary-request.ts';
 import { takeEntries, type Entry } from './summary-input.ts';
@@ -24,11 +25,22 @@ interface NotesOptions {
   readonly focus: string;
   /** Counts tokens. */
   readonly estimator: TokenEstimator;
+  /** Share of the conversation that has to be noted to be of use. */
+  readonly leastShare: number;
   /** Whom to ask. */
   readonly summarizer: Summarizer;
 }
 
-const MAX_REQUESTS = 10;
+/** Notes of some part. */
+export interface Notes {
+  /** The notes, made of the former and of what is noted. */
+  readonly text: string;
+  /** How many entries are noted, from the oldest on. */
+  readonly count: number;
+}
+
+/** A summariser with a window of a tenth of the conversation's needs about 20. */
+const MAX_REQUESTS = 32;
 const MAX_FAILURES = 3;
 /** A summary of more words is read by nobody. */
 const MAX_WORDS = 900;
@@ -48,14 +60,16 @@ interface Trial {
 }
 
 /**
- * Writes notes.
+ * Writes notes, of all entries or of the oldest of them.
  *
  * @throws {@link index.TurnloopError | TurnloopError} `summary_failed`; `signal.reason` if aborted
  */
-export async function writeNotes(options: NotesOptions): Promise<string> {
+export async function writeNotes(options: NotesOptions): Promise<Notes> {
   const { entries, estimator, summarizer, maxTokens, focus } = options;
   const estimate = (text: string): number => estimator.estimateText(text);
   const trial: Trial = { pieceTokens: pieceTokensFor(options), maxWords: wordsFor(maxTokens) };
+  const tokens = entries.reduce((sum, { text }) => sum + estimate(text), 0);
+  if (trial.pieceTokens * MAX_REQUESTS < tokens * options.leastShare) throw tooSmall(tokens);
   let notes = options.former;
   let failures = 0;
   let done = 0;
@@ -67,21 +81,23 @@ export async function writeNotes(options: NotesOptions): Promise<string> {
     if ('text' in answer) {
       notes = answer.text;
       done = piece.end;
-      if (done >= entries.length) return notes;
+      if (done >= entries.length) break;
       continue;
     }
     failures += 1;
-    if (answer.problem === 'too_large') estimator.observeOverflow(request, summarizer.llm, overflowFigures(messageOf(answer.error)));
-    if (failures >= MAX_FAILURES || !shrink(trial, answer.problem, piece.tokens)) throw failed(answer);
+    if (answer.problem === 'too_large') learnWindow({ request, llm: summarizer.llm, error: answer.error }, { estimator });
+    if (failures < MAX_FAILURES && shrink(trial, answer.problem, piece.tokens)) continue;
+    if (done === 0) throw failed(answer);
+    break;
   }
-  throw new TurnloopError('summary_failed', `No summary was to be had: the history takes more than ${MAX_REQUESTS} requests.`);
+  if (done === 0) throw tooSmall(tokens);
+  return { text: notes, count: done };
 }
 
 function pieceTokensFor({ estimator, summarizer }: NotesOptions): number {
-  const window = estimator.windowOf(summarizer.llm);
+  const window = contextWindow(summarizer.llm, { estimator, outputReserve: summarizer.maxOutputTokens });
   if (window === undefined) return Infinity;
-  const { inputTokens } = contextWindow(window, summarizer.llm, summarizer.maxOutputTokens);
-  return Math.max(LEAST_TOKENS, (inputTokens * INPUT_SHARE) / estimator.factorOf(summarizer.llm));
+  return Math.max(LEAST_TOKENS, (window.inputTokens * INPUT_SHARE) / estimator.factorOf(summarizer.llm));
 }
 
 function wordsFor(maxTokens: number): number {
@@ -113,6 +129,11 @@ function shrink(trial: Trial, problem: SummaryProblem | 'too_long', tokens: numb
       trial.pieceTokens = Math.max(LEAST_TOKENS, tokens * PIECE_SHARE);
       return true;
   }
+}
+
+function tooSmall(tokens: number): TurnloopError {
+  const reason = `about ${Math.round(tokens)} tokens in words take more than ${MAX_REQUESTS} requests of the summariser's window`;
+  return new TurnloopError('summary_failed', `No summary was to be had: ${reason}.`);
 }
 
 const WORDING: Readonly<Record<SummaryProblem | 'too_long', string>> = {

@@ -10,7 +10,7 @@
  * 3. order: `turn.begin` first and `turn.end` last and once; the input before step 1; steps 1 to n; parts by index and all
  *    of them before any tool; `tool.finished` before `tool.result`; results in the order of the calls; `step.end` last;
  *    `turn.suspend` instead of `step.end` and `turn.end`, with no result behind a suspended call. A turn that was given up
- *    ends `aborted`, and may lack `tool.finished` and `step.end`
+ *    ends `aborted`, and may lack `tool.finished` and `step.end`. Between turns only a compaction may stand, with its usage
  * 5. tokens are numbers of at least 0, recorded before the parts they paid for, once, and the same in `step.end`; with the
  *    `result` option they add up to its usage
  * 9. no call starts twice without a resume in between, none starts or finishes again once it has finished, and its
@@ -81,6 +81,8 @@ export function checkTranscript(
     if (event.type === 'turn.begin') {
       if (turn !== undefined) finishTurn(turn, options, report);
       turn = new TurnCheck(event, report);
+    } else if (isBetweenTurns(event, turn)) {
+      // A summary that the host asked for opens no turn.
     } else if (turn === undefined) {
       report(3, `${event.type} comes before any turn.begin`);
     } else {
@@ -95,6 +97,12 @@ export function checkTranscript(
     if (options.result !== undefined) compareResult(turn, options.result, report);
   }
   return violations;
+}
+
+/** True for what a compaction between turns records, under an id of its own. */
+function isBetweenTurns(event: RecordedEvent, turn: TurnCheck | undefined): boolean {
+  const isCompaction = event.type === 'compaction' || (event.type === 'usage' && event.purpose === 'compaction');
+  return isCompaction && (turn === undefined || (turn.ended !== undefined && event.turnId !== turn.turnId));
 }
 
 function finishTurn(turn: TurnCheck, options: CheckTranscriptOptions, report: Report): void {

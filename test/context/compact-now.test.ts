@@ -1,7 +1,7 @@
 /** Manual compaction: a host that summarises a session between turns. */
 import { describe, expect, it } from 'vitest';
 import { createTranscript, LLMError, type RecordedEvent, type Transcript } from 'turnloop';
-import { createContextPolicy } from 'turnloop/context';
+import { type CompactOptions, createContextPolicy } from 'turnloop/context';
 import { checkTranscript, hanging, type Reply, scriptedLLM, startScripted, virtualRuntime } from 'turnloop/testing';
 import { brokenRules } from '../properties/protocol-rules.ts';
 import { longHistory, readTool, runWith, sessionModel, summariesOf, transcriptOf } from './sessions.ts';
@@ -27,7 +27,7 @@ describe('policy.compact', () => {
     expect(summariesOf(transcript.buildMessages())).toHaveLength(1);
     expect(brokenRules(transcript.buildMessages())).toStrictEqual([]);
     expect(transcript.events.slice(0, before.length)).toStrictEqual(before);
-    expect(transcript.events.slice(before.length).map(({ type }) => type)).toStrictEqual(['turn.begin', 'usage', 'compaction', 'turn.end']);
+    expect(transcript.events.slice(before.length).map(({ type }) => type)).toStrictEqual(['usage', 'compaction']);
     expect(checkTranscript(transcript.events, { complete: true })).toStrictEqual([]);
     expect(transcript.openTurn()).toBeUndefined();
     expect(transcript.findings()).toStrictEqual([]);
@@ -87,7 +87,7 @@ describe('policy.compact', () => {
 
     await expect(failing).rejects.toMatchObject({ code: 'summary_failed' });
     expect(transcript.buildMessages()).toStrictEqual(messages);
-    expect(transcript.events.slice(-3).map(({ type }) => type)).toStrictEqual(['turn.begin', 'usage', 'turn.end']);
+    expect(transcript.events.slice(-2).map(({ type }) => type)).toStrictEqual(['turn.end', 'usage']);
     expect(checkTranscript(transcript.events, { complete: true })).toStrictEqual([]);
   });
 
@@ -113,5 +113,87 @@ describe('policy.compact', () => {
 
     await expect(compacting).rejects.toThrow('enough');
     expect(transcript.events).toHaveLength(events);
+  });
+
+  it('law-9 a process that dies in the middle of it leaves no turn open, and the whole history or the new one', async () => {
+    const transcript = transcriptOf(HISTORY);
+    const before = transcript.events.length;
+    await compact(transcript);
+
+    for (let length = before; length <= transcript.events.length; length += 1) {
+      const loaded = createTranscript(JSON.parse(JSON.stringify(transcript.events.slice(0, length))) as RecordedEvent[]);
+      expect(loaded.openTurn()).toBeUndefined();
+      expect(summariesOf(loaded.buildMessages())).toHaveLength(length === transcript.events.length ? 1 : 0);
+      expect(checkTranscript(loaded.events, { complete: true })).toStrictEqual([]);
+      expect((await runWith(createContextPolicy(), { llm: sessionModel({ steps: ['ok'] }), transcript: loaded })).result.stopReason).toBe('end_turn');
+    }
+  });
+
+  it.each(['usage', 'compaction'])('leaves the history as it was, if the %s cannot be written', async (type) => {
+    const transcript = transcriptOf(HISTORY);
+    const record = (event: RecordedEvent): Promise<void> => (event.type === type ? Promise.reject(new Error('disk full')) : Promise.resolve());
+
+    await expect(compact(transcript, undefined, { record })).rejects.toThrow('disk full');
+
+    expect(transcript.buildMessages()).toStrictEqual(HISTORY);
+    expect(transcript.openTurn()).toBeUndefined();
+    await expect(compact(transcript)).resolves.toMatchObject({ usage: USAGE });
+  });
+
+  it('CP10 is refused while the session is being compacted, and works again after it', async () => {
+    const transcript = transcriptOf(HISTORY);
+    const record = (): Promise<void> => Promise.resolve();
+
+    const [first, second] = await Promise.allSettled([compact(transcript, undefined, { record }), compact(transcript, undefined, { record })]);
+
+    expect(first.status).toBe('fulfilled');
+    expect(second).toMatchObject({ status: 'rejected', reason: { code: 'history_changed' } });
+    expect(summariesOf(transcript.buildMessages())).toHaveLength(1);
+    await expect(compact(transcript)).rejects.toMatchObject({ code: 'nothing_to_compact' });
+  });
+
+  it('CP10 does not report a success that another writer of the session made void meanwhile', async () => {
+    const transcript = transcriptOf(HISTORY);
+    const other = { type: 'compaction', turnId: 'other', at: 0, layer: 'other', tokensBefore: 2, tokensAfter: 1 } as const;
+    const record = (event: RecordedEvent): void => {
+      if (event.type !== 'compaction') return;
+      const edits = event.edits.map(({ from }) => ({ from, to: from, messages: [] }));
+      transcript.record({ ...other, edits });
+    };
+
+    await expect(compact(transcript, undefined, { record })).rejects.toMatchObject({ code: 'history_changed' });
+  });
+
+  it('BR-101 keeps what was noted, if the summariser fails half way through', async () => {
+    const transcript = transcriptOf(longHistory({ exchanges: 120 }));
+    const replies = ['Notes 1.', 'Notes 2.', new LLMError({ kind: 'auth', message: 'No.' })];
+    const summarizer = scriptedLLM(replies, { capabilities: { contextWindow: 4_000, maxOutputTokens: 200 } });
+
+    await createContextPolicy({ summarizer }).compact({ transcript, llm: scriptedLLM([]), runtime: virtualRuntime({ idPrefix: 'now' }) });
+
+    expect(summariesOf(transcript.buildMessages())).toMatchObject([expect.stringContaining('Notes 2.')]);
+    expect(transcript.buildMessages().length).toBeGreaterThan(60);
+    expect(brokenRules(transcript.buildMessages())).toStrictEqual([]);
+  });
+
+  it.each<readonly [string, object | undefined, RegExp]>([
+    ['no options', undefined, /options are not an object/],
+    ['no transcript', { transcript: undefined }, /transcript.*buildMessages/],
+    ['no model', { llm: undefined }, /LLM/],
+    ['an option that does not exist', { focuss: 'x' }, /focuss/],
+    ['a focus that is no text', { focus: 5 }, /focus.*string/],
+    ['a recorder that is no function', { record: 'file' }, /record.*function/],
+    ['a runtime that is none', { runtime: {} }, /runtime.*now/],
+    ['a signal that is none', { signal: {} }, /signal.*throwIfAborted/],
+    ['tools that are no list', { tools: 5 }, /tools.*list/],
+    ['a tool that is none', { tools: [{}] }, /execute/],
+  ])('refuses %s', async (_name, options, message) => {
+    const transcript = transcriptOf(HISTORY);
+    const given = options === undefined ? undefined : { transcript, llm: scriptedLLM([]), ...options };
+
+    const compacting = createContextPolicy().compact(given as unknown as CompactOptions);
+
+    await expect(compacting).rejects.toThrow(TypeError);
+    await expect(compacting).rejects.toThrow(message);
   });
 });

@@ -3,7 +3,7 @@
  * turns. Whatever happens, nothing is lost, and the turn goes on or ends with its reason.
  */
 import { describe, expect, it } from 'vitest';
-import { createTranscript, decorateLLM, type LLM, LLMError, type RecordedEvent, textOf, userCancel, userMessage } from 'turnloop';
+import { createTranscript, decorateLLM, type LLM, LLMError, type Message, type RecordedEvent, textOf, userCancel, userMessage } from 'turnloop';
 import { createContextPolicy } from 'turnloop/context';
 import { cutStream, delayed, hanging, repeat, type Reply, startScripted, stubborn, toolCall, watchedController } from 'turnloop/testing';
 import { brokenRules } from '../properties/protocol-rules.ts';
@@ -243,12 +243,61 @@ describe('a history that changes meanwhile', () => {
     };
     const llm = sessionModel({ steps: ['ok'], summaries: [change] });
 
-    const outcome = await runWith(duePolicy(), { llm, transcript, check: false });
+    const policy = createContextPolicy({ clear: false, fold: false, window: windowFor(HISTORY, 0.86) });
+    const outcome = await runWith(policy, { llm, transcript, check: false });
 
     expect(outcome.result.stopReason).toBe('end_turn');
     expect(noticesOf(outcome, 'context.summary_discarded')).toHaveLength(1);
     expect(summariesOf(transcript.buildMessages())).toStrictEqual([]);
     expect(llm.stepRequests()[0]?.messages.slice(0, -1)).toStrictEqual(HISTORY.filter(({ id }) => !id.endsWith('_3')));
+  });
+
+  it('D7 D8 a summary that is thrown away counts as a failed one: layer 5 takes over, and after three in a row there is a pause', async () => {
+    const transcript = transcriptOf(HISTORY);
+    const tools = [readTool()];
+    let changes = 0;
+    // Somebody else changes the beginning of the history while each summary is written.
+    const change: Reply = () => {
+      changes += 1;
+      const note = userMessage(`Note ${changes}.`, { id: `note_${changes}`, origin: 'memory' });
+      const { id: first } = transcript.buildMessages()[0] ?? { id: '' };
+      const edits = [{ from: first, to: first, messages: [note] }];
+      transcript.record({ type: 'compaction', turnId: 'turn_1', at: 0, layer: 'other', edits, tokensBefore: 2, tokensAfter: 1 });
+      return SUMMARY;
+    };
+    const llm = sessionModel({ steps: [...Array.from({ length: 200 }, () => [toolCall('read')]), 'ok'], summaries: [repeat(change)] });
+    const policy = createContextPolicy({ clear: false, fold: false, window: windowFor(HISTORY, 0.95, tools) });
+
+    const outcome = await runWith(policy, { llm, tools, transcript, check: false });
+
+    const tries = outcome.events.flatMap((event) => {
+      if (event.type === 'compaction' && event.layer === 'trim') return ['trim'];
+      return event.type === 'notice' && event.name === 'context.summary_discarded' ? ['discarded'] : [];
+    });
+    expect(outcome.result.stopReason).toBe('end_turn');
+    expect(tries.slice(0, 2)).toStrictEqual(['discarded', 'trim']);
+    expect(noticesOf(outcome, 'context.summary_discarded').slice(0, 3)).toMatchObject([
+      { failures: 1, paused: false },
+      { failures: 2, paused: false },
+      { failures: 3, paused: true },
+    ]);
+    expect(tries.join(' ')).toContain('discarded trim trim');
+  });
+
+  it.each(['at the head', 'at the tail'])('CP10 D8 a message built for each request %s, such as a clock, throws no summary away', async (place) => {
+    const transcript = transcriptOf(HISTORY);
+    let ticks = 0;
+    const buildMessages = (): readonly Message[] => {
+      ticks += 1;
+      const clock = userMessage(`It is ${ticks}.`, { id: 'clock', origin: 'memory', transient: true });
+      return place === 'at the head' ? [clock, ...transcript.buildMessages()] : [...transcript.buildMessages(), clock];
+    };
+    const llm = sessionModel({ steps: ['ok'], summaries: [repeat(SUMMARY)] });
+
+    const outcome = await runWith(duePolicy(), { llm, transcript, buildMessages });
+
+    expect(layersOf(outcome)).toStrictEqual(['summary']);
+    expect(llm.summaryRequests()).toHaveLength(1);
   });
 
   it('CP10 D8 keeps what was added behind it', async () => {

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { createTranscript, LLMError, type Message, textOf, userMessage } from 'turnloop';
-import { createContextPolicy, foldOldTexts, summarizeHistory, trimHistory } from 'turnloop/context';
+import { createContextPolicy, foldOldTexts, type LayerResult, summarizeHistory, type SummarizeHistoryOptions, trimHistory, type TrimLayer } from 'turnloop/context';
 import { delayed, repeat, scriptedLLM, startScripted, toolCall, virtualRuntime } from 'turnloop/testing';
 import { brokenRules } from '../properties/protocol-rules.ts';
 import {
@@ -22,6 +22,7 @@ import {
 
 const SUMMARY = 'Goal: mend the tests. Settled: files 1 to 30 are fine.';
 const HISTORY = longHistory();
+const SIZE = windowFor(HISTORY, 1);
 /** Only the layer that asks a model. */
 const SUMMARY_ONLY = { clear: false, fold: false } as const;
 
@@ -97,7 +98,7 @@ describe('when a history is summarised', () => {
     expect(policy.estimator.factorOf(llm)).toBe(1);
   });
 
-  it('learns from counts: under the name the model is asked by, and under its own for another provider that answered', async () => {
+  it('learns from counts: under the name the model is asked by, and also under its own for another provider that answered', async () => {
     const usage = { inputTokens: windowFor(HISTORY, 1) * 2 };
     const learned = async (source: object): Promise<readonly boolean[]> => {
       const policy = createContextPolicy();
@@ -107,7 +108,7 @@ describe('when a history is summarised', () => {
     };
 
     expect(await learned({ modelId: 'model-2025-08-07' })).toStrictEqual([true, false]);
-    expect(await learned({ provider: 'other', modelId: 'theirs' })).toStrictEqual([false, true]);
+    expect(await learned({ provider: 'other', modelId: 'theirs' })).toStrictEqual([true, true]);
   });
 
   it.each(['declared', 'given'])('BR-134 A before the request after a reply that told more tokens than the window has, be it %s', async (way) => {
@@ -512,6 +513,111 @@ describe('one policy', () => {
   });
 });
 
+describe('a history that is not what the record makes of it', () => {
+  const tools = [readTool()];
+  const steps = Array.from({ length: 30 }, () => [toolCall('read')]);
+
+  it('is not what a summary of the host’s own leaves, which keeps the first task within its edit', async () => {
+    const keepsTask = (messages: readonly Message[], { runtime }: SummarizeHistoryOptions): Promise<LayerResult> => {
+      const end = messages.findLastIndex(({ role }, index) => role === 'assistant' && index < messages.length - 6);
+      const [task, last] = [messages[0], messages[end - 1]];
+      if (task === undefined || last === undefined || end < 3) return Promise.resolve({ edits: [], messages, tokensBefore: 0, tokensAfter: 0 });
+      const summary = userMessage(SUMMARY, { id: runtime?.createId('message') ?? 'summary', origin: 'summary' });
+      const edits = [{ from: task.id, to: last.id, messages: [task, summary] }];
+      return Promise.resolve({ edits, messages: [task, summary, ...messages.slice(end)], tokensBefore: 0, tokensAfter: 0 });
+    };
+    const policy = createContextPolicy({ ...SUMMARY_ONLY, window: windowFor(longHistory({ exchanges: 12 }), 0.9, tools), summarize: keepsTask });
+
+    const outcome = await runWith(policy, { llm: sessionModel({ steps: [...steps, 'ok'] }), tools, transcript: transcriptOf(longHistory({ exchanges: 12 })) });
+
+    expect(noticesOf(outcome, 'context.ineffective')).toStrictEqual([]);
+    expect(layersOf(outcome).length).toBeGreaterThan(1);
+    expect(textOf(outcome.transcript.buildMessages()[0])).toBe(TASK);
+  });
+
+  it('is found out also where each of its messages is built anew', async () => {
+    const transcript = transcriptOf(HISTORY);
+    const withoutCompactions = createTranscript(transcript.events);
+    const llm = sessionModel({ steps: [...steps, 'ok'], summaries: [repeat(SUMMARY)] });
+    const policy = createContextPolicy({ ...SUMMARY_ONLY, window: windowFor(HISTORY, 0.9, tools) });
+
+    const outcome = await runWith(policy, {
+      llm,
+      tools,
+      record: (event) => {
+        if (event.type !== 'compaction') withoutCompactions.record(event);
+      },
+      buildMessages: () => structuredClone(withoutCompactions.buildMessages()),
+      transcript,
+    });
+
+    expect(outcome.result.stopReason).toBe('end_turn');
+    expect(noticesOf(outcome, 'context.ineffective')).toStrictEqual([{ layer: 'summary' }]);
+    expect(llm.summaryRequests()).toHaveLength(1);
+  });
+
+  it('makes no other session stuck that begins with the same message', async () => {
+    const rules = userMessage('House rules: be kind.', { id: 'rules', origin: 'memory', pinned: true });
+    const policy = createContextPolicy({ ...SUMMARY_ONLY, window: windowFor(HISTORY, 0.9, tools) });
+    const stuck = await runWith(policy, { llm: sessionModel({ steps: ['ok'], summaries: [repeat(SUMMARY)] }), tools, history: [rules, ...HISTORY] });
+
+    const other = await runWith(policy, { llm: sessionModel({ steps: ['ok'], summaries: [repeat(SUMMARY)] }), tools, transcript: transcriptOf([rules, ...HISTORY]) });
+
+    expect(noticesOf(stuck, 'context.ineffective')).toHaveLength(1);
+    expect(layersOf(other)).toStrictEqual(['summary']);
+  });
+
+  it('takes a note of a host’s own trim before the first task, which stays', async () => {
+    const trim: TrimLayer = (messages, options) => {
+      const result = trimHistory(messages, options);
+      const note = userMessage('The beginning was cut.', { id: `note_${messages.length}`, origin: 'reminder' });
+      return { ...result, messages: [note, ...result.messages.filter(({ id }) => !id.startsWith('note_'))] };
+    };
+    const policy = createContextPolicy({ ...SUMMARY_ONLY, summarize: false, trim, window: windowFor(HISTORY, 0.9, tools) });
+
+    const outcome = await runWith(policy, { llm: sessionModel({ steps: [...steps, ...steps, ...steps, 'ok'] }), tools, transcript: transcriptOf(HISTORY) });
+
+    expect(noticesOf(outcome, 'context.ineffective')).toStrictEqual([]);
+    expect(layersOf(outcome).length).toBeGreaterThan(1);
+    expect(outcome.transcript.buildMessages().slice(0, 2).map(textOf)).toStrictEqual(['The beginning was cut.', TASK]);
+    expect(outcome.transcript.findings()).toStrictEqual([]);
+  });
+
+  it('D7 with messages of the same id keeps them all, says so, and does not go round in circles', async () => {
+    const transcript = createTranscript();
+    const input = (turn: number): Message & { role: 'user' } => userMessage(`Task ${turn}.`, { id: 'input' });
+    const policy = createContextPolicy({ ...SUMMARY_ONLY, window: windowFor(longHistory({ exchanges: 16 }), 0.9, tools) });
+    const llm = sessionModel({ steps: Array.from({ length: 6 }, () => [...steps.slice(0, 10), 'ok']).flat(), summaries: [repeat(SUMMARY)] });
+    const told: unknown[] = [];
+
+    for (let turn = 1; turn <= 6; turn += 1) {
+      const outcome = await runWith(policy, { llm, tools, transcript, input: [input(turn)], check: false });
+      expect(outcome.result.stopReason).toBe('end_turn');
+      expect(textOf(llm.stepRequests().at(-1)?.messages.findLast(({ id }) => id === 'input'))).toBe(`Task ${turn}.`);
+      told.push(...noticesOf(outcome, 'context.equal_ids'));
+    }
+
+    expect(transcript.buildMessages().filter(({ id }) => id === 'input').map(textOf)).toStrictEqual([1, 2, 3, 4, 5, 6].map((turn) => `Task ${turn}.`));
+    expect(told).toStrictEqual([{ ids: ['input'] }]);
+    expect(llm.summaryRequests().length).toBeLessThan(10);
+    expect(transcript.findings()).toStrictEqual([]);
+  });
+});
+
+describe('a window of the input alone', () => {
+  it('CP9 has no room for the reply taken off', async () => {
+    const layers = async (capabilities: object): Promise<readonly string[]> => {
+      const llm = sessionModel({ steps: ['ok'], summaries: [SUMMARY] }, { capabilities: { maxOutputTokens: SIZE, ...capabilities } });
+      return layersOf(await runWith(createContextPolicy(SUMMARY_ONLY), { llm, transcript: transcriptOf(HISTORY) }));
+    };
+
+    expect(await layers({ contextWindow: Math.round(SIZE / 0.7) })).toStrictEqual(['summary']);
+    expect(await layers({ maxInputTokens: Math.round(SIZE / 0.7) })).toStrictEqual([]);
+    expect(await layers({ maxInputTokens: Math.round(SIZE / 0.7), contextWindow: Math.round(SIZE / 0.35) })).toStrictEqual([]);
+    expect(await layers({ maxInputTokens: Math.round(SIZE / 0.7), contextWindow: Math.round(SIZE / 0.6) })).toStrictEqual(['summary']);
+  });
+});
+
 describe('bad input', () => {
   it.each<readonly [string, object, RegExp]>([
     ['a reserve over the window', { window: 1_000, outputReserve: 1_000 }, /outputReserve.*1000.*window.*1000/],
@@ -521,6 +627,8 @@ describe('bad input', () => {
     ['a layer that is no function', { fold: true }, /fold/],
     ['a summariser that is no model', { summarizer: {} }, /summarizer/],
     ['an option that does not exist', { windowSize: 5 }, /windowSize/],
+    ['an estimator that is none', { estimator: {} }, /estimator.*estimateText/],
+    ['a number for an estimator', { estimator: 5 }, /estimator.*estimateText/],
     ['options of a layer that make no sense', { truncate: { maxCharacters: -1 } }, /maxCharacters/],
   ])('refuses %s, with the figures', (_name, options, message) => {
     expect(() => createContextPolicy(options)).toThrow(TypeError);

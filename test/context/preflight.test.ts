@@ -76,6 +76,8 @@ describe('a turn whose input is above 60 % of the input budget', () => {
   it.each<readonly [string, object, RegExp]>([
     ['a share over 1', { maxShare: 2 }, /maxShare.*2/],
     ['a window of nothing', { window: 0 }, /window.*0/],
+    ['a reserve over the window', { window: 1_000, outputReserve: 2_000 }, /outputReserve.*2000.*window.*1000/],
+    ['an estimator that is none', { estimator: {} }, /estimator.*estimateText/],
     ['an option that does not exist', { share: 0.5 }, /no option `share`/],
   ])('refuses %s', (_name, options, message) => {
     expect(() => preflight(options)).toThrow(TypeError);

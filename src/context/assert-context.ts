@@ -1,0 +1,48 @@
+/** Assert context: what several makers of this room refuse in the same words. */
+import { isRecord } from '../core/json.ts';
+
+/** What is asserted, and about whose argument. */
+interface Argument {
+  /** Who takes it, such as `preflight`. */
+  readonly taker: string;
+  /** A correct call. */
+  readonly example: string;
+}
+
+const ESTIMATOR = ['estimateText', 'estimateMessage', 'estimateRequest', 'factorOf', 'observe', 'observeOverflow', 'windowOf'] as const;
+
+/** @throws TypeError if it is not an estimator, naming what it lacks. */
+export function assertEstimator(value: unknown, { taker }: Pick<Argument, 'taker'>): void {
+  assertMembers(value, ESTIMATOR, { option: 'estimator', taker, example: `${taker}({ estimator: createTokenEstimator() })` });
+}
+
+/** @throws TypeError if a value lacks one of its functions. */
+export function assertMembers(value: unknown, members: readonly string[], { option, taker, example }: Argument & { readonly option: string }): void {
+  const missing = isRecord(value) ? members.find((name) => typeof value[name] !== 'function') : members[0];
+  if (missing === undefined) return;
+  throw new TypeError(`${taker}: \`${option}\` has no function \`${missing}\`. For example: ${example}.`);
+}
+
+/** @throws TypeError if nothing is left of the window. */
+export function assertReserve(
+  { window, outputReserve }: { readonly window?: number | undefined; readonly outputReserve?: number | undefined },
+  { taker }: Pick<Argument, 'taker'>,
+): void {
+  if (window === undefined || outputReserve === undefined || outputReserve < window) return;
+  throw new TypeError(
+    `${taker}: \`outputReserve\` (${outputReserve}) leaves nothing of the \`window\` (${window}): it must be less. ` +
+      `For example: ${taker}({ window: 32_768, outputReserve: 4_096 }).`,
+  );
+}
+
+/** @throws TypeError if it is not a runtime, naming what it lacks. */
+export function assertRuntime(value: unknown, { taker }: Pick<Argument, 'taker'>): void {
+  const example = `${taker}({ …, runtime: systemRuntime })`;
+  assertMembers(value, ['now', 'setTimer', 'createId', 'random'], { option: 'runtime', taker, example });
+}
+
+/** @throws TypeError if a value that is given is not of a type. */
+export function assertType(value: unknown, { option, type, taker, example }: Argument & { readonly option: string; readonly type: 'string' | 'function' }): void {
+  if (value === undefined || typeof value === type) return;
+  throw new TypeError(`${taker}: \`${option}\` must be a ${type}, not a value of type ${typeof value}. For example: ${example}.`);
+}

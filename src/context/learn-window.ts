@@ -1,0 +1,53 @@
+/**
+ * Learn window: what a refusal teaches of a model's window, and for how long replies may be.
+ *
+ * - A window that the refusal names counts. Else all that was asked for, the reply included, was too much.
+ * - Bounded: at less than half of what the window is said to be something else was too much, and nothing is learned.
+ * - Learned for the model that the next request is measured for, and for the one behind it that refused.
+ */
+import { isLLMError } from '../core/errors.ts';
+import type { LLM, LLMRequest } from '../core/llm.ts';
+import { contextWindow, declaredTokens, windowTokens, type WindowKnowledge } from './context-window.ts';
+import { overflowFigures } from './overflow-figures.ts';
+import type { TokenEstimator } from './token-estimator.ts';
+
+/** A refusal tells that it was too much, not by how much; and it is known as an estimate. */
+const SHARE_OF_REFUSED = 0.95;
+/** Below this share of the window as it is said to be, no refusal is believed to tell of it. */
+const BELIEVED_SHARE = 0.5;
+
+/** What was refused. */
+export interface RefusedRequest {
+  readonly request: LLMRequest;
+  /** The model as it was asked, decorators included. */
+  readonly llm: LLM;
+  readonly error: unknown;
+}
+
+/** What is known of the window, and what learns. */
+export type WindowLearner = WindowKnowledge & { readonly estimator: TokenEstimator };
+
+/** Learns the window from a refusal. */
+export function learnWindow(refused: RefusedRequest, learner: WindowLearner): void {
+  const { request, llm, error } = refused;
+  if (!isLLMError(error)) return;
+  const { window: named, tokens } = overflowFigures(error.message);
+  const window = named ?? inferredWindow(refused, learner, tokens);
+  if (window === undefined) return;
+  learner.estimator.observeOverflow(request, llm, { window, tokens });
+  const { provider = llm.provider, modelId = llm.modelId } = error;
+  if (provider === llm.provider && modelId === llm.modelId) return;
+  learner.estimator.observeOverflow(request, { provider, modelId }, { window, tokens });
+}
+
+/** The window that a refusal without words of it tells of; undefined if it tells of none. */
+function inferredWindow({ request, llm }: RefusedRequest, learner: WindowLearner, tokens: number | undefined): number | undefined {
+  const { estimator, outputReserve } = learner;
+  const input = tokens ?? estimator.estimateRequest(request, llm);
+  const said = learner.window ?? declaredTokens(llm);
+  const isInputAlone = learner.window === undefined && llm.capabilities?.maxInputTokens !== undefined;
+  const output = request.maxOutputTokens ?? contextWindow(llm, { window: said ?? input, outputReserve })?.outputTokens ?? 0;
+  const most = Math.floor((isInputAlone ? input : input + output) * SHARE_OF_REFUSED);
+  if (said !== undefined && most < said * BELIEVED_SHARE) return undefined;
+  return Math.max(1, Math.min(most, windowTokens(llm, learner) ?? most));
+}
