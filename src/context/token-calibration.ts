@@ -20,8 +20,13 @@ const FIRST_SAMPLES = 5;
 const FIRST_WEIGHT = 0.5;
 const LATER_WEIGHT = 0.2;
 /** Of all tokenizers there are none lies beyond, for any text. */
-const LEAST_FACTOR = 0.5;
-const MOST_FACTOR = 4;
+export const LEAST_FACTOR = 0.5;
+/** See {@link LEAST_FACTOR}. */
+export const MOST_FACTOR = 4;
+/** A weight further out than factors go only takes longer to come back. */
+export const LEAST_WEIGHT = 0;
+/** See {@link LEAST_WEIGHT}. */
+export const MOST_WEIGHT = 8;
 
 /** How far weights may lie from 1 together, and each from the others, as variances. */
 const COMMON_VARIANCE = 0.3 ** 2;
@@ -129,7 +134,8 @@ export class Calibration {
     const variance = shares.reduce((sum, share, kind) => sum + share * (towards[kind] ?? 0), NOISE_VARIANCE);
     const surprise = ratio - shares.reduce((sum, share, kind) => sum + share * (this.#weights[kind] ?? 1), 0);
     towards.forEach((pull, row) => {
-      this.#weights[row] = (this.#weights[row] ?? 1) + (pull / variance) * surprise;
+      const weight = (this.#weights[row] ?? 1) + (pull / variance) * surprise;
+      this.#weights[row] = Math.min(MOST_WEIGHT, Math.max(LEAST_WEIGHT, weight));
       towards.forEach((other, column) => this.#addCovariance(row, column, -(pull * other) / variance));
     });
   }

@@ -43,6 +43,11 @@ export interface TokenEstimator {
   estimateText(text: string): number;
   /** Tokens of a message, before calibration; counted once for each message object. Not a whole number. */
   estimateMessage(message: Message): number;
+  /**
+   * Tokens of messages together, before calibration: the sum of what `estimateMessage` gives, without prompt and tools. Not
+   * a whole number.
+   */
+  estimateMessages(messages: readonly Message[]): number;
   /** Tokens of a whole request, calibrated for the model; a whole number. */
   estimateRequest(request: EstimatedRequest, model: EstimatedModel): number;
   /**
@@ -61,7 +66,9 @@ export interface TokenEstimator {
    * Learns that a request was refused as larger than the window: 95 % of what it had, by the provider's count or the
    * estimate, is the most that is tried from now on, until a larger request goes through.
    *
-   * @param figures - What the provider told with it. A window that it names is taken as it is.
+   * A window of less than 256 tokens is none: a request so small was refused for something else, and teaches nothing.
+   *
+   * @param figures - What the provider told with it. A window that it names is taken as it is, if it is one.
    */
   observeOverflow(request: EstimatedRequest, model: EstimatedModel, figures?: OverflowFigures): void;
   /**
@@ -82,8 +89,8 @@ export interface TokenEstimatorOptions {
    */
   readonly mediaTokens?: number | ((mediaType: string) => number) | undefined;
   /**
-   * What an estimator has learned before, also straight from disk. It is advice: entries that are not whole are left out,
-   * and their models are learned anew.
+   * What an estimator has learned before, also straight from disk. It is advice: entries that are damaged, and snapshots
+   * of another version, are left out, and their models are learned anew.
    */
   readonly snapshot?: EstimatorSnapshot | undefined;
 }
@@ -97,7 +104,8 @@ const LEAST_OBSERVED = 50;
  * Makes an estimator: tokens of texts, messages and requests within a few per cent for prose, Chinese, code and JSON, at
  * once for tokenizers like OpenAI's, after some requests for others.
  *
- * @throws TypeError if `mediaTokens` is neither a number of at least 0 nor a function, and for an option that does not exist.
+ * @throws TypeError if `mediaTokens` is neither a number of at least 0 nor a function, if `snapshot` is no snapshot at all,
+ *   and for an option that does not exist.
  *
  * @example
  * ```ts
@@ -128,6 +136,7 @@ export function createTokenEstimator(options: TokenEstimatorOptions = {}): Token
       return sumOf(counts);
     },
     estimateMessage: (message) => sumOf(counter.ofMessage(message)),
+    estimateMessages: (messages) => messages.reduce((sum, message) => sum + sumOf(counter.ofMessage(message)), 0),
     estimateRequest: (request, model) => {
       const counts = counter.ofRequest(request);
       return Math.ceil(sumOf(counts) * (models.get(model)?.calibration.factorFor(counts) ?? 1));
@@ -144,7 +153,7 @@ export function createTokenEstimator(options: TokenEstimatorOptions = {}): Token
       if (isCount(tokens)) learn(known, request, tokens);
       const counts = counter.ofRequest(request);
       const refused = isCount(tokens) ? tokens : sumOf(counts) * known.calibration.factorFor(counts);
-      known.window.refuse(refused, isCount(window) ? Math.floor(window) : undefined);
+      known.window.refuse(refused, window);
     },
     windowOf: (llm) => {
       const declared = llm.capabilities?.maxInputTokens ?? llm.capabilities?.contextWindow;

@@ -4,7 +4,8 @@
  *
  * - M1 The bytes of media are never counted as text: not in media parts, nor as a `data:` address or as base64 in the JSON of
  *   a call or of a provider's block. Text that a tool gave back is sent as text, and counts as text whatever is in it.
- * - M2 Signatures and what providers attach to parts are left out: most do not charge for them.
+ * - M2 Arguments that are no object count as the empty one that is sent for them.
+ * - M3 Signatures and what providers attach to parts are left out: most do not charge for them.
  */
 import { isRecord, type JsonValue } from '../core/json.ts';
 import type { ToolDefinition } from '../core/llm.ts';
@@ -53,10 +54,21 @@ function addPartTokens(part: MessagePart, mediaTokens: MediaTokens, counts: Toke
     case 'tool_call':
       add(counts, MARKS, CALL_TOKENS);
       addTextTokens(part.name, counts);
-      addJsonTextTokens(part.inputText, mediaTokens, counts);
+      addJsonTextTokens(isObjectText(part.inputText) ? part.inputText : NO_ARGUMENTS, mediaTokens, counts);
       return;
     case 'provider':
       addJsonTokens(part.data, mediaTokens, counts);
+  }
+}
+
+/** What adapters send for arguments that a model wrote broken; the result of the call quotes them. */
+const NO_ARGUMENTS = '{}';
+
+function isObjectText(text: string): boolean {
+  try {
+    return isRecord(JSON.parse(text));
+  } catch {
+    return false;
   }
 }
 

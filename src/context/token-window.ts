@@ -4,10 +4,17 @@
  * - W1 After a refusal the window is less than what was refused, whatever fitted before.
  * - W2 A request that went through proves that its tokens fit, whatever was declared or refused before.
  * - W3 A window that the provider named beats one that was inferred.
+ * - W4 A window is at least {@link LEAST_WINDOW} tokens. A figure below is none, and a refusal of so little was about
+ *   something else: taken at its word, nothing would ever be sent again.
  */
 
 /** A refusal tells that it was too much, not by how much; and it is known as an estimate. */
 const SHARE_OF_REFUSED = 0.95;
+
+/** No model takes less: a system prompt would not fit. */
+export const LEAST_WINDOW = 256;
+/** No model takes more, nor will for long. */
+export const MOST_WINDOW = 1e9;
 
 /** A window as plain JSON. */
 export interface WindowState {
@@ -15,6 +22,11 @@ export interface WindowState {
   readonly limit?: number | undefined;
   /** This much has fitted. */
   readonly fitted?: number | undefined;
+}
+
+/** True for a count of tokens that can be a window. */
+export function isWindow(tokens: unknown): tokens is number {
+  return typeof tokens === 'number' && Number.isInteger(tokens) && tokens >= LEAST_WINDOW && tokens <= MOST_WINDOW;
 }
 
 /** What is known of one model's window. */
@@ -30,20 +42,24 @@ export class ObservedWindow {
 
   /** A request of so many tokens went through. */
   fit(tokens: number): void {
-    this.#fitted = Math.max(this.#fitted, tokens);
-    if (this.#limit !== undefined) this.#limit = Math.max(this.#limit, tokens);
+    if (tokens > MOST_WINDOW) return;
+    this.#fitted = Math.max(this.#fitted, Math.floor(tokens));
+    if (this.#limit !== undefined) this.#limit = Math.max(this.#limit, this.#fitted);
   }
 
   /**
    * A request was refused.
    *
    * @param tokens - What it had.
-   * @param window - What fits, where the provider told.
+   * @param window - What fits, where the provider told. What cannot be a window is passed over.
    */
   refuse(tokens: number, window?: number): void {
-    const inferred = Math.min(this.#limit ?? Infinity, Math.max(1, Math.floor(tokens * SHARE_OF_REFUSED)));
-    this.#limit = window ?? inferred;
-    this.#fitted = Math.min(this.#fitted, this.#limit);
+    const named = window === undefined ? NaN : Math.floor(window);
+    const inferred = Math.min(this.#limit ?? MOST_WINDOW, Math.floor(tokens * SHARE_OF_REFUSED));
+    const limit = isWindow(named) ? named : inferred;
+    if (!isWindow(limit)) return;
+    this.#limit = limit;
+    this.#fitted = Math.min(this.#fitted, limit);
   }
 
   /** The window, given what the model declares; undefined if nothing is known. */

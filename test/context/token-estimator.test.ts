@@ -1,7 +1,8 @@
 /** The token estimator: what is counted, what is learned, and how often a text is looked at. */
-import { assistantMessage, type LLMCapabilities, type Message, type MessagePart, toolMessage, userMessage } from 'turnloop';
-import { createTokenEstimator, type EstimatedRequest, type EstimatorSnapshot } from 'turnloop/context';
-import { describe, expect, it } from 'vitest';
+import fc from 'fast-check';
+import { assistantMessage, type LLMCapabilities, type Message, type MessagePart, toolMessage, userMessage, type UserPart } from 'turnloop';
+import { createTokenEstimator, type EstimatedRequest, type EstimatorSnapshot, type TokenEstimator } from 'turnloop/context';
+import { describe, expect, it, vi } from 'vitest';
 
 const MODEL = { provider: 'acme', modelId: 'large' };
 const OTHER = { provider: 'acme', modelId: 'small' };
@@ -92,6 +93,30 @@ describe('what is counted', () => {
     expect(createTokenEstimator({ mediaTokens: () => Number.NaN }).estimateMessage(message)).toBe(bare + 1_500);
   });
 
+  it.each([
+    ['cut off', `{"path":"a.txt","content":"${WORDS.repeat(100)}`],
+    ['a list', JSON.stringify([WORDS.repeat(100)])],
+    ['a text', JSON.stringify(WORDS.repeat(100))],
+    ['a picture, cut off', `{"image":"data:image/png;base64,${'A'.repeat(4_000)}`],
+    ['nothing', ''],
+  ])('D1 arguments that are %s cost what is sent for them, an empty object', (_name, inputText) => {
+    const called = (text: string): Message => assistantMessage([{ type: 'tool_call', id: 'call_1', name: 'write', inputText: text }]);
+
+    expect(estimator.estimateMessage(called(inputText))).toBe(estimator.estimateMessage(called('{}')));
+    expect(estimator.estimateMessage(called(` ${JSON.stringify({ text: WORDS.repeat(100) })}\n`))).toBeGreaterThan(1_000);
+  });
+
+  it('D1 messages together cost what each of them does, before calibration', () => {
+    const taught = createTokenEstimator();
+    const messages = [said(WORDS.repeat(20)), assistantMessage([{ type: 'text', text: CHINESE.repeat(9) }]), said('Go on.')];
+    taught.observe(request(messages), MODEL, 900);
+
+    const [first, second, third] = messages.map((message) => taught.estimateMessage(message));
+    expect(taught.estimateMessages(messages)).toBe(first! + second! + third!);
+    expect(Math.ceil(taught.estimateMessages(messages))).toBe(createTokenEstimator().estimateRequest(request(messages), MODEL));
+    expect(taught.estimateMessages([])).toBe(0);
+  });
+
   it('BR-038 system prompt, schemas, arguments, results and thinking are counted', () => {
     const prose = (length: number): string => WORDS.repeat(Math.ceil(length / WORDS.length)).slice(0, length);
     const tools = Array.from({ length: 20 }, (_, index) => ({ name: `tool_${index}`, description: prose(100), inputSchema: { type: 'object', description: prose(1_850) } }));
@@ -160,6 +185,69 @@ describe('how often a text is looked at', () => {
     expect(looks).toBe(1);
   });
 
+  it('D1 arguments are parsed once', () => {
+    const estimator = createTokenEstimator();
+    const inputText = `{"content":"${WORDS}`;
+    const messages = [said(WORDS), assistantMessage([{ type: 'tool_call', id: 'call_1', name: 'write', inputText }])];
+    const parse = vi.spyOn(JSON, 'parse');
+    for (let step = 0; step < 5; step += 1) {
+      estimator.estimateRequest(request([...messages, said(`${step}`)]), MODEL);
+      estimator.estimateMessages(messages);
+    }
+    const parsed = parse.mock.calls.filter(([text]) => text === inputText);
+    parse.mockRestore();
+
+    expect(parsed).toHaveLength(1);
+  });
+
+  const conversation = (name: string): readonly Message[] => Array.from({ length: 2_000 }, (_, index) => said(`${name} ${index}`, `${name}_${index}`));
+
+  /** How often something is looked up by an object while an estimate is made; and that it is the right one. */
+  function lookUps(estimator: TokenEstimator, messages: readonly Message[]): number {
+    const get = vi.spyOn(WeakMap.prototype, 'get');
+    const tokens = estimator.estimateRequest(request(messages), MODEL);
+    const count = get.mock.calls.length;
+    get.mockRestore();
+    expect(tokens).toBe(createTokenEstimator().estimateRequest(request(messages), MODEL));
+    return count;
+  }
+
+  const [left, right] = [conversation('left'), conversation('right')];
+  const fresh = (): Message => userMessage('Today is Monday.', { transient: true });
+  it.each<[string, (step: number) => readonly Message[]]>([
+    ['goes on', (step) => left.slice(0, 1_900 + step)],
+    ['takes turns with another', (step) => (step % 2 === 0 ? left : right).slice(0, 1_900 + step)],
+    ['takes turns with another that began alike', (step) => [left[0]!, ...(step % 2 === 0 ? left : right).slice(1, 1_900 + step)]],
+    ['takes turns with itself in another form', (step) => (step % 2 === 0 ? left : left.with(5, right[5]!)).slice(0, 1_900 + step)],
+    ['has a new message for the request at its head', (step) => [fresh(), ...left.slice(0, 1_900 + step)]],
+    ['has a message for the request at its head now and then', (step) => [...(step % 2 === 0 ? [fresh()] : []), ...left.slice(0, 1_900 + step)]],
+    ['has new messages for the request at head and tail', (step) => [fresh(), fresh(), ...left.slice(0, 1_900 + step), fresh()]],
+    ['has another first message each time', (step) => [said(`first ${step}`), ...left.slice(1, 1_900 + step)]],
+    ['is asked for with fewer and with more messages', (step) => left.slice(0, step % 2 === 0 ? 1_900 + step : 50 * step)],
+  ])('D1 a conversation that %s costs a look at what is new in it', (_name, messages) => {
+    const estimator = createTokenEstimator();
+    for (let step = 0; step < 2; step += 1) estimator.estimateRequest(request(messages(step)), MODEL);
+
+    for (let step = 2; step < 12; step += 1) expect(lookUps(estimator, messages(step))).toBeLessThan(30);
+  });
+
+  it('D1 a list is compared with the conversation it goes on with, not with each', () => {
+    const estimator = createTokenEstimator();
+    const conversations = Array.from({ length: 12 }, (_, index) => conversation(`${index}`));
+    for (const messages of conversations) estimator.estimateRequest(request(messages), MODEL);
+
+    let reads = 0;
+    const watchedList = new Proxy(conversations[0]!, {
+      get: (target, key) => {
+        if (typeof key === 'string' && /^\d+$/.test(key)) reads += 1;
+        return Reflect.get(target, key) as unknown;
+      },
+    });
+    estimator.estimateRequest(request(watchedList), MODEL);
+    expect(reads).toBeGreaterThanOrEqual(2_000);
+    expect(reads).toBeLessThan(2_200);
+  });
+
   it('D1 gives the same figure whatever was estimated before', () => {
     const histories = [3, 1, 4, 1, 5, 9, 2, 6].map((length, at) => Array.from({ length }, (_, index) => said(`${WORDS} ${index % 3} ${at}`)));
     const first = histories[0]!;
@@ -169,6 +257,23 @@ describe('how often a text is looked at', () => {
     for (const messages of [...all, ...all]) {
       expect(shared.estimateRequest(request(messages), MODEL)).toBe(createTokenEstimator().estimateRequest(request(messages), MODEL));
     }
+  });
+
+  it('D1 gives the same figure whatever lists of the same messages were estimated before', () => {
+    const pool = Array.from({ length: 12 }, (_, index) => userMessage(`${WORDS.repeat(index)} ${CHINESE}`, { id: `m${index}`, transient: index < 2 }));
+    const stretch = fc.tuple(fc.nat(11), fc.nat(200)).map(([start, length]) => Array.from({ length }, (_, index) => pool[(start + index) % pool.length]!));
+    const list = fc.array(fc.oneof(stretch, fc.nat(11).map((index) => [pool[index]!])), { maxLength: 4 }).map((parts) => parts.flat());
+    fc.assert(
+      fc.property(fc.array(list, { maxLength: 30 }), fc.integer({ min: 0, max: 1e12 }), (lists, mediaTokens) => {
+        const shared = createTokenEstimator({ mediaTokens });
+        for (const messages of lists) {
+          const apart = messages.reduce((sum, message) => sum + shared.estimateMessage(message), 0);
+          expect(shared.estimateRequest(request(messages), MODEL)).toBe(Math.ceil(apart));
+          expect(shared.estimateMessages(messages)).toBe(apart);
+        }
+      }),
+      { numRuns: 60 },
+    );
   });
 });
 
@@ -348,6 +453,47 @@ describe('the window', () => {
   });
 });
 
+describe('a window that is none', () => {
+  const history = request([said(WORDS.repeat(100))]);
+  const size = createTokenEstimator().estimateRequest(history, MODEL);
+
+  it.each([0, 1, 255, 255.9, -4_096, Number.NaN, Infinity, 1e300])('D6 a provider that names %d tokens has named none', (window) => {
+    const [named, inferred] = [createTokenEstimator(), createTokenEstimator()];
+    named.observeOverflow(history, MODEL, { window });
+    inferred.observeOverflow(history, MODEL);
+
+    expect(named.windowOf(model())).toBe(inferred.windowOf(model()));
+    expect(named.windowOf(model())).toBeGreaterThan(size * 0.9);
+  });
+
+  it('D6 the least that a provider can name are 256 tokens, and a fraction of one does not count', () => {
+    const estimator = createTokenEstimator();
+    estimator.observeOverflow(history, MODEL, { window: 256.7 });
+
+    expect(estimator.windowOf(model())).toBe(256);
+  });
+
+  it('D6 a request of a few tokens was not refused for its size', () => {
+    const estimator = createTokenEstimator();
+    estimator.observeOverflow(request([said('Hi.')]), MODEL);
+    estimator.observeOverflow(history, MODEL, { tokens: 200 });
+    expect(estimator.windowOf(model())).toBeUndefined();
+    expect(estimator.windowOf(model({ contextWindow: 9_000 }))).toBe(9_000);
+
+    estimator.observeOverflow(history, MODEL);
+    const known = estimator.windowOf(model());
+    estimator.observeOverflow(request([said('Hi.')]), MODEL);
+    expect(estimator.windowOf(model())).toBe(known);
+  });
+
+  it('D6 a count that no model could have proves no window', () => {
+    const estimator = createTokenEstimator();
+    estimator.observe(history, MODEL, 1e12);
+
+    expect(estimator.windowOf(model({ contextWindow: 9_000 }))).toBe(9_000);
+  });
+});
+
 describe('a snapshot', () => {
   const history = request([said(WORDS.repeat(30)), said(CHINESE.repeat(10))]);
   function taught(): ReturnType<typeof createTokenEstimator> {
@@ -367,29 +513,91 @@ describe('a snapshot', () => {
     expect(restored.estimateRequest(history, MODEL)).toBe(estimator.estimateRequest(history, MODEL));
   });
 
-  it.each<[string, unknown]>([
-    ['nothing', null],
-    ['another version', { ...taught().snapshot(), version: 2 }],
-    ['a text', 'snapshot'],
-    ['models that are no list', { version: 1, models: {} }],
-  ])('of %s is as none', (_name, snapshot) => {
-    expect(createTokenEstimator({ snapshot: snapshot as EstimatorSnapshot }).snapshot().models).toStrictEqual([]);
+  it('of another version is as none', () => {
+    const snapshot = { ...taught().snapshot(), version: 2 } as unknown as EstimatorSnapshot;
+
+    expect(createTokenEstimator({ snapshot }).snapshot().models).toStrictEqual([]);
+    expect(createTokenEstimator({ snapshot: undefined }).snapshot().models).toStrictEqual([]);
   });
 
-  it.each<[string, (entry: Record<string, Record<string, unknown>>) => void]>([
-    ['a factor out of bounds', (entry) => (entry['calibration']!['factor'] = 77)],
-    ['a weight that is no number', (entry) => (entry['calibration']!['weights'] = [1, 1, 1, 1, 1, null])],
-    ['too few weights', (entry) => (entry['calibration']!['weights'] = [1])],
-    ['a negative variance', (entry) => ((entry['calibration']!['covariance'] as number[])[0] = -1)],
-    ['a window of text', (entry) => (entry['window']!['limit'] = '32k')],
-    ['no calibration', (entry) => delete entry['calibration']],
+  it.each<[string, unknown, RegExp]>([
+    ['null', null, /not null/],
+    ['a text', 'nonsense', /not a value of type string/],
+    ['a number', 7, /not a value of type number/],
+    ['a list', [], /not a list/],
+    ['an object of something else', {}, /not an object without them/],
+    ['without a version', { models: [] }, /not an object without them/],
+    ['with models that are no list', { version: 1, models: {} }, /not an object without them/],
+  ])('that is none, %s, is refused', (_name, snapshot, message) => {
+    const create = (): unknown => createTokenEstimator({ snapshot: snapshot as EstimatorSnapshot });
+
+    expect(create).toThrow(TypeError);
+    expect(create).toThrow(message);
+    expect(create).toThrow(/`snapshot` must be .* createTokenEstimator\({ snapshot: JSON\.parse\(text\) }\)/);
+  });
+
+  type Spoiled = Record<'calibration' | 'window', Record<string, unknown>>;
+  const list = (entry: Spoiled, name: string): number[] => entry.calibration[name] as number[];
+  it.each<[string, (entry: Spoiled) => unknown]>([
+    ['a factor out of bounds', (entry) => (entry.calibration['factor'] = 77)],
+    ['a factor of NaN', (entry) => (entry.calibration['factor'] = Number.NaN)],
+    ['half a sample', (entry) => (entry.calibration['samples'] = 2.5)],
+    ['a weight that is no number', (entry) => (list(entry, 'weights')[5] = null as unknown as number)],
+    ['a weight of NaN', (entry) => (list(entry, 'weights')[0] = Number.NaN)],
+    ['a huge weight', (entry) => (list(entry, 'weights')[0] = 90)],
+    ['a negative weight', (entry) => (list(entry, 'weights')[0] = -1)],
+    ['too few weights', (entry) => (entry.calibration['weights'] = [1])],
+    ['a mix of nothing', (entry) => list(entry, 'mix').fill(0)],
+    ['a mix of more than the whole', (entry) => list(entry, 'mix').fill(1)],
+    ['a negative variance', (entry) => (list(entry, 'covariance')[0] = -1)],
+    ['a huge variance', (entry) => (list(entry, 'covariance')[0] = 1e9)],
+    ['a covariance of two minds', (entry) => (list(entry, 'covariance')[1] = 0.05)],
+    ['a covariance beyond the variances', (entry) => [1, 6].forEach((at) => (list(entry, 'covariance')[at] = -0.9))],
+    ['no calibration', (entry) => delete (entry as Partial<Spoiled>).calibration],
+    ['a window of text', (entry) => (entry.window['limit'] = '32k')],
+    ...[0, 1, 255, 1_000.5, -4_096, Number.NaN, Infinity, 1e300].map((tokens): [string, (entry: Spoiled) => unknown] => [
+      `a window of ${tokens}`,
+      (entry) => (entry.window = { limit: tokens }),
+    ]),
+    ...[0.5, -1, Number.NaN, Infinity, 1e300].map((tokens): [string, (entry: Spoiled) => unknown] => [
+      `${tokens} tokens that fitted`,
+      (entry) => (entry.window = { fitted: tokens }),
+    ]),
+    ['a window that less fits into than has fitted', (entry) => (entry.window = { limit: 1_000, fitted: 2_000 })],
   ])('leaves out an entry with %s, and keeps the others', (_name, spoil) => {
-    const snapshot = JSON.parse(JSON.stringify(taught().snapshot())) as { models: Record<string, Record<string, unknown>>[] };
+    const whole = taught().snapshot();
+    const snapshot = structuredClone(whole) as unknown as { models: Spoiled[] };
     spoil(snapshot.models[0]!);
     const restored = createTokenEstimator({ snapshot: snapshot as unknown as EstimatorSnapshot });
 
+    expect(restored.snapshot().models).toStrictEqual(whole.models.slice(1));
     expect(restored.factorOf(MODEL)).toBe(1);
     expect(restored.windowOf({ ...OTHER, capabilities: undefined })).toBeGreaterThan(0);
+  });
+
+  it('is never taken for damaged, whatever was observed', () => {
+    const text = fc.tuple(fc.constantFrom(WORDS, CHINESE, '1234567 ', '({[]})+=;', ' привет', ''), fc.integer({ min: 1, max: 90 })).map(([piece, times]) => piece.repeat(times));
+    const part = fc.oneof(text.map((said): UserPart => ({ type: 'text', text: said })), fc.constant<UserPart>({ type: 'media', mediaType: 'image/png', data: 'AAAA' }));
+    const observed = fc.record({
+      parts: fc.array(part, { maxLength: 3 }),
+      isNew: fc.boolean(),
+      factor: fc.double({ min: 0.05, max: 20, noNaN: true }),
+      isRefused: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(fc.array(observed, { maxLength: 60 }), (observations) => {
+        const estimator = createTokenEstimator();
+        let messages: Message[] = [];
+        for (const { parts, isNew, factor, isRefused } of observations) {
+          messages = [...(isNew ? [] : messages), userMessage(parts, { id: 'm' })];
+          const tokens = estimator.estimateMessages(messages) * factor;
+          if (isRefused) estimator.observeOverflow(request(messages), MODEL, { tokens });
+          else estimator.observe(request(messages), MODEL, tokens);
+          expect(createTokenEstimator({ snapshot: JSON.parse(JSON.stringify(estimator.snapshot())) as EstimatorSnapshot }).snapshot()).toStrictEqual(estimator.snapshot());
+        }
+      }),
+      { numRuns: 60 },
+    );
   });
 });
 
