@@ -100,7 +100,7 @@ export function expectSound(history: readonly Message[], layer: (messages: reado
   const edited = new Set(edits.flatMap(({ from, to }) => idsBetween(history, from, to)));
   for (const message of history) expect(messages.includes(message)).toBe(!edited.has(message.id));
 
-  const people = history.filter((message) => message.role === 'user' && (message.origin === 'user' || message.origin === 'steering'));
+  const people = own(history).filter((message) => message.role === 'user' && (message.origin === 'user' || message.origin === 'steering'));
   expect(messages).toContain(people.at(-1));
   expect(messages.map(({ id }) => id)).toContain(people[0]?.id);
   for (const message of history) if (message.role === 'user' && mustStay(message)) expect(messages).toContain(message);
