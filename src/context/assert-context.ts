@@ -46,3 +46,16 @@ export function assertType(value: unknown, { option, type, taker, example }: Arg
   if (value === undefined || typeof value === type) return;
   throw new TypeError(`${taker}: \`${option}\` must be a ${type}, not a value of type ${typeof value}. For example: ${example}.`);
 }
+
+/** What a layer gives, if it is that. @throws TypeError if it is something else: layers may be a host's own. */
+export function checkedResult<Result extends { readonly edits: readonly unknown[]; readonly messages: readonly unknown[] }>(
+  name: string,
+  result: Result,
+): Result {
+  const given: unknown = result;
+  if (isRecord(given) && Array.isArray(given['edits']) && Array.isArray(given['messages'])) return result;
+  throw new TypeError(
+    `createContextPolicy: \`${name}\` gave no result with lists of edits and of messages. ` +
+      `For example: ${name}: (messages) => ({ edits: [], messages, tokensBefore: 0, tokensAfter: 0 }).`,
+  );
+}

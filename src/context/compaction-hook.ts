@@ -12,15 +12,16 @@
  */
 import { messageOf } from '../core/errors.ts';
 import type { CompactionEdit } from '../core/events.ts';
-import type { FinishedStep, Hook, HookContext } from '../core/hooks.ts';
+import type { Hook, HookContext } from '../core/hooks.ts';
 import type { JsonObject } from '../core/json.ts';
 import type { LLM, LLMScope } from '../core/llm.ts';
 import type { Message } from '../core/message.ts';
 import { addUsage, NO_USAGE, type Usage } from '../core/usage.ts';
-import { contextWindow, windowTokens, type ContextWindow } from './context-window.ts';
+import { contextWindow, type ContextWindow } from './context-window.ts';
 import { isStillThere, isUnedited, withoutEqualIds } from './history-edits.ts';
 import { reduceHistory } from './last-layers.ts';
 import { applyEdits, type LayerResult } from './layer.ts';
+import { learnCost } from './learn-cost.ts';
 import type { PolicySettings } from './policy-settings.ts';
 import { requestSize, type Conversation, type Conversations, type RequestSize } from './request-size.ts';
 
@@ -67,7 +68,7 @@ export function compactionHook(settings: PolicySettings, conversations: Conversa
       if (view !== undefined) await new Compaction(settings, look, view).run();
     },
     afterStep: async (context, step) => {
-      await learn(settings, context, { step, conversations });
+      await learnCost(settings, context, { step, conversations });
     },
   };
 }
@@ -246,36 +247,4 @@ function scopeOf(context: HookContext): LLMScope {
       context.notify(notice);
     },
   };
-}
-
-/** Takes in what a request did cost. */
-async function learn(
-  settings: PolicySettings,
-  context: HookContext,
-  { step, conversations }: { readonly step: FinishedStep; readonly conversations: Conversations },
-): Promise<void> {
-  const { estimator } = settings;
-  const messages = await context.messages();
-  const conversation = conversations.of(context.signal, messages);
-  conversation.lastReplyAt = context.runtime.now();
-  const end = messages.findLastIndex(({ id }) => id === step.message.id);
-  const reply = messages[end];
-  // A reply that left nothing in the history says nothing about the request.
-  if (reply === undefined) return;
-  conversations.answered(conversation, reply);
-  const { inputTokens, cacheReadTokens, cacheWriteTokens } = step.usage;
-  const tokens = inputTokens + cacheReadTokens + cacheWriteTokens;
-  if (tokens === 0) return;
-  const tail = messages.slice(end).filter((message) => message.role === 'user' && message.transient === true);
-  const request = { systemPrompt: context.llm.systemPrompt, tools: context.tools, messages: [...messages.slice(0, end), ...tail] };
-  const { llm } = context;
-  const fits = windowTokens(llm, settings) ?? Infinity;
-  // Less than the window for a request that is larger: the server threw a part of it away, and counted the rest.
-  if (tokens <= fits && estimator.estimateRequest(request, llm) > fits) return;
-  // The next request is measured for the model that was asked, whichever answered behind it.
-  estimator.observe(request, llm, tokens);
-  const { source } = step.message;
-  // Of the same provider it is the same one: a model's full name is often longer than what it was asked by.
-  if (source !== undefined && source.provider !== llm.provider) estimator.observe(request, source, tokens);
-  conversation.counted = { request, model: { provider: llm.provider, modelId: llm.modelId }, tokens };
 }

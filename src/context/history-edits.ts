@@ -90,13 +90,13 @@ const nameless = new WeakMap<Message, Message>();
 export function withoutEqualIds(messages: readonly Message[]): { readonly messages: readonly Message[]; readonly equalIds: readonly string[] } {
   const seen = new Set<string>();
   const equal = new Set<string>();
-  for (const { id } of messages) {
+  for (const { id } of messages.filter(isRecorded)) {
     if (seen.has(id)) equal.add(id);
     seen.add(id);
   }
   equal.delete('');
   if (equal.size === 0) return { messages, equalIds: [] };
-  return { messages: messages.map((message) => (equal.has(message.id) ? withoutId(message) : message)), equalIds: [...equal] };
+  return { messages: messages.map((message) => (equal.has(message.id) && isRecorded(message) ? withoutId(message) : message)), equalIds: [...equal] };
 }
 
 /** The same copy each time: what is kept of a message is kept by object. */

@@ -2,7 +2,8 @@
  * Learn window: what a refusal teaches of a model's window, and for how long replies may be.
  *
  * - A window that the refusal names counts. Else all that was asked for, the reply included, was too much.
- * - Bounded: at less than half of what the window is said to be something else was too much, and nothing is learned.
+ * - Bounded: at less than half of what the window is said to be, or than any window has, something else was too much, and
+ *   nothing is learned.
  * - Learned for the model that the next request is measured for, and for the one behind it that refused.
  */
 import { isLLMError } from '../core/errors.ts';
@@ -15,6 +16,9 @@ import type { TokenEstimator } from './token-estimator.ts';
 const SHARE_OF_REFUSED = 0.95;
 /** Below this share of the window as it is said to be, no refusal is believed to tell of it. */
 const BELIEVED_SHARE = 0.5;
+
+/** Where nothing is said of the window, no refusal makes it smaller than any that is in use. */
+const LEAST_WINDOW = 2_048;
 
 /** What was refused. */
 export interface RefusedRequest {
@@ -48,6 +52,6 @@ function inferredWindow({ request, llm }: RefusedRequest, learner: WindowLearner
   const isInputAlone = learner.window === undefined && llm.capabilities?.maxInputTokens !== undefined;
   const output = request.maxOutputTokens ?? contextWindow(llm, { window: said ?? input, outputReserve })?.outputTokens ?? 0;
   const most = Math.floor((isInputAlone ? input : input + output) * SHARE_OF_REFUSED);
-  if (said !== undefined && most < said * BELIEVED_SHARE) return undefined;
+  if (most < (said === undefined ? LEAST_WINDOW : said * BELIEVED_SHARE)) return undefined;
   return Math.max(1, Math.min(most, windowTokens(llm, learner) ?? most));
 }

@@ -5,7 +5,7 @@ import { assertLLM, assertNumbers, assertOptions } from '../core/assert.ts';
 import type { LLM } from '../core/llm.ts';
 import type { Message } from '../core/message.ts';
 import type { AnyTool } from '../core/tool.ts';
-import { assertEstimator, assertReserve } from './assert-context.ts';
+import { assertEstimator, assertReserve, checkedResult } from './assert-context.ts';
 import { clearOldResults, reobtainableFrom } from './clear-old-results.ts';
 import { foldOldTexts } from './fold-old-texts.ts';
 import type { LayerResult } from './layer.ts';
@@ -185,15 +185,27 @@ export function toSettings(options: ContextPolicyOptions): PolicySettings {
     userMessageTokens: options.userMessageTokens ?? 20_000,
     minBatch: options.minBatch ?? 0.25,
     cacheIdleMs: options.cacheIdleMs ?? 300_000,
-    clear: options.clear ?? defaultClear,
-    fold: options.fold ?? defaultFold,
-    summarize: options.summarize ?? summarizeHistory,
-    trim: options.trim ?? trimHistory,
+    clear: checkedLayer('clear', options.clear ?? defaultClear),
+    fold: checkedLayer('fold', options.fold ?? defaultFold),
+    summarize: checkedSummarize(options.summarize ?? summarizeHistory),
+    trim: checkedLayer('trim', options.trim ?? trimHistory),
     filesOf: options.filesOf,
   };
   assertReserve(options, ARGUMENT);
   assertConsistent(settings);
   return settings;
+}
+
+/** A layer whose result is looked at: it may be a host's own. */
+function checkedLayer<Options>(
+  name: string,
+  layer: ((messages: readonly Message[], options: Options) => LayerResult) | false,
+): ((messages: readonly Message[], options: Options) => LayerResult) | false {
+  return layer === false ? false : (messages, options) => checkedResult(name, layer(messages, options));
+}
+
+function checkedSummarize(layer: SummarizeLayer | false): SummarizeLayer | false {
+  return layer === false ? false : async (messages, options) => checkedResult('summarize', await layer(messages, options));
 }
 
 function defaultClear(messages: readonly Message[], { tools, estimator, keepNewest, minGain }: LayerOptions): LayerResult {

@@ -5,7 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import { createTranscript, LLMError, type Message, textOf, userMessage } from 'turnloop';
 import { createContextPolicy, foldOldTexts, type LayerResult, summarizeHistory, type SummarizeHistoryOptions, trimHistory, type TrimLayer } from 'turnloop/context';
-import { delayed, repeat, scriptedLLM, startScripted, toolCall, virtualRuntime } from 'turnloop/testing';
+import { delayed, repeat, type ScriptedOutcome, scriptedLLM, startScripted, toolCall, virtualRuntime } from 'turnloop/testing';
 import { brokenRules } from '../properties/protocol-rules.ts';
 import {
   layersOf,
@@ -604,6 +604,41 @@ describe('a history that is not what the record makes of it', () => {
   });
 });
 
+describe('a fork', () => {
+  it('has the cache of its origin, and not what went wrong there since', async () => {
+    const history = longHistory({ exchanges: 40, characters: 1_000 });
+    const tools = [readTool()];
+    const runtime = virtualRuntime();
+    const policy = createContextPolicy({ window: windowFor(history, 0.6, tools), minBatch: 0.5 });
+    const origin = transcriptOf(history);
+    await runWith(policy, { llm: sessionModel({ steps: ['ok'] }), tools, transcript: origin, runtime });
+    const shared = origin.buildMessages();
+    const turn = async (buildMessages: () => readonly Message[]): Promise<ScriptedOutcome> =>
+      runWith(policy, { llm: sessionModel({ steps: ['ok'] }), tools, buildMessages, runtime, input: [], check: false });
+
+    await runtime.advance(301_000);
+    // The origin goes on from a history that takes no compaction; the fork from one that does.
+    const stuck = await turn(() => shared);
+    await runtime.advance(301_000);
+    const fork = transcriptOf(history);
+    for (const event of origin.events.slice(fork.events.length)) fork.record(event);
+    const forked = await runWith(policy, { llm: sessionModel({ steps: ['ok'] }), tools, transcript: fork, buildMessages: () => rejoin(shared, fork.buildMessages()), runtime });
+
+    expect(noticesOf(stuck, 'context.ineffective')).toHaveLength(1);
+    expect(layersOf(forked)).toStrictEqual(['clear']);
+    expect(noticesOf(forked, 'context.ineffective')).toStrictEqual([]);
+  });
+});
+
+/** A history with the messages of another where they are the same: a fork that shares its past. */
+function rejoin(shared: readonly Message[], own: readonly Message[]): readonly Message[] {
+  const byId = new Map(shared.map((message) => [message.id, message]));
+  return own.map((message) => {
+    const other = byId.get(message.id);
+    return other !== undefined && JSON.stringify(other) === JSON.stringify(message) ? other : message;
+  });
+}
+
 describe('a window of the input alone', () => {
   it('CP9 has no room for the reply taken off', async () => {
     const layers = async (capabilities: object): Promise<readonly string[]> => {
@@ -633,6 +668,14 @@ describe('bad input', () => {
   ])('refuses %s, with the figures', (_name, options, message) => {
     expect(() => createContextPolicy(options)).toThrow(TypeError);
     expect(() => createContextPolicy(options)).toThrow(message);
+  });
+
+  it.each([undefined, {}, { edits: [], messages: 5 }])('a layer of a host’s own that gives %j ends the turn with what it should give', async (given) => {
+    const policy = createContextPolicy({ window: windowFor(HISTORY, 0.9), clear: () => given as unknown as LayerResult });
+
+    const { result } = await runWith(policy, { llm: sessionModel({ steps: ['ok'] }), transcript: transcriptOf(HISTORY) });
+
+    expect(result).toMatchObject({ stopReason: 'fatal_error', error: { message: expect.stringMatching(/`clear` gave no result.*edits/) as string } });
   });
 
   it('has its members named as they are used', () => {

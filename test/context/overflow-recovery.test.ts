@@ -110,6 +110,16 @@ describe('a request that is refused as larger than the window', () => {
     expect(layersOf(next)).toStrictEqual([]);
   });
 
+  it('CP9 a tiny request that is refused teaches nothing, where no window is declared or named', async () => {
+    const policy = createContextPolicy();
+    const llm = sessionModel({ steps: [OVERFLOW, 'ok'] });
+
+    const outcome = await runWith(policy, { llm, transcript: transcriptOf(longHistory({ exchanges: 4 })) });
+
+    expect(layersOf(outcome)).toStrictEqual(['overflow']);
+    expect(policy.estimator.windowOf(llm)).toBeUndefined();
+  });
+
   it('C11 a window that was only learned keeps no input from being sent, so that it can be unlearned', async () => {
     const policy = createContextPolicy();
     const input = 'word '.repeat(3_000);
