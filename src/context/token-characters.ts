@@ -69,3 +69,8 @@ export function isHangul(code: number): boolean {
 export function isCjk(code: number): boolean {
   return (code >= 0x3005 && code < 0x3400) || (code >= 0xf900 && code < 0xfb00) || code >= 0xff00;
 }
+
+/** True for the letters of Cyrillic that Russian does not have. */
+export function isOtherCyrillic(code: number): boolean {
+  return code >= 0x400 && code < 0x530 && (code < 0x410 || code > 0x44f) && code !== 0x401 && code !== 0x451;
+}

@@ -8,7 +8,7 @@
  * - T1 Deterministic, and never less than 0. Time is linear in the text.
  * - T2 The sum over all classes is the estimate.
  */
-import { DIGIT, isCjk, isHangul, isLatinLetter, isLetter, kindOf, LOWER, MARK, NEWLINE, SPACE, UPPER } from './token-characters.ts';
+import { DIGIT, isCjk, isHangul, isLatinLetter, isLetter, isOtherCyrillic, kindOf, LOWER, MARK, NEWLINE, SPACE, UPPER } from './token-characters.ts';
 import { isChinesePair } from './token-chinese.ts';
 import { markTokens } from './token-marks.ts';
 import { BEFORE, type Before, latinWordTokens } from './token-words.ts';
@@ -117,12 +117,15 @@ const CHINESE_CHARACTER = 0.97;
 const KANA = 0.63;
 const HANGUL = 0.69;
 const LATIN_AMONG_OTHERS = 0.59;
+/** What a letter such as the Ukrainian `ї` adds: words of other languages than Russian are less often whole tokens. */
+const OTHER_CYRILLIC = 0.8;
 
 /** Adds letters that are not all Latin. Scripts with words cost by length; scripts without by character. */
 function addForeignWord({ text, start, end, isMarked }: ForeignWord, counts: TokenCounts): void {
   let cjk = 0;
   let latin = 0;
   let letters = 0;
+  let rare = 0;
   let script: Script | undefined;
   for (let index = start; index < end; index += 1) {
     const code = text.charCodeAt(index);
@@ -136,10 +139,11 @@ function addForeignWord({ text, start, end, isMarked }: ForeignWord, counts: Tok
     else {
       script ??= scriptOf(code);
       letters += 1;
+      if (isOtherCyrillic(code)) rare += OTHER_CYRILLIC;
     }
   }
   if (cjk > 0) cjk += isMarked ? MARK_BEFORE_CJK + CJK_RUN : CJK_RUN;
-  if (script !== undefined) add(counts, SCRIPTS, 1 + Math.max(0, script.perLetter * (letters - script.free)));
+  if (script !== undefined) add(counts, SCRIPTS, 1 + Math.max(0, script.perLetter * (letters - script.free)) + rare);
   add(counts, CJK, cjk > 0 ? Math.max(1, cjk) : 0);
   add(counts, LATIN, latin);
 }
@@ -156,16 +160,20 @@ interface Script {
 const SCRIPT_COSTS: readonly Script[] = [
   // Greek and what stands before it.
   { until: 0x3ff, free: 2, perLetter: 0.38 },
-  // Cyrillic.
-  { until: 0x52f, free: 2, perLetter: 0.22 },
+  // Cyrillic, the letters of Russian.
+  { until: 0x52f, free: 2, perLetter: 0.19 },
   // Armenian and Hebrew.
   { until: 0x5ff, free: 1, perLetter: 0.36 },
   // Arabic.
   { until: 0x77f, free: 3, perLetter: 0.34 },
   // The scripts of India.
   { until: 0xdff, free: 2, perLetter: 0.34 },
-  // Thai, Lao and their neighbours.
-  { until: 0xfff, free: 3, perLetter: 0.72 },
+  // Thai.
+  { until: 0xe7f, free: 2, perLetter: 0.42 },
+  // Lao and its neighbours.
+  { until: 0x109f, free: 3, perLetter: 0.72 },
+  // Georgian.
+  { until: 0x10ff, free: 1, perLetter: 0.27 },
 ];
 const OTHER_SCRIPT: Script = { until: 0xffff, free: 1, perLetter: 0.8 };
 
