@@ -1,7 +1,7 @@
 /**
  * Token window: how many tokens fit into a model, as refusals and successes show.
  *
- * - W1 After a refusal the window is less than what was refused, whatever fitted before.
+ * - W1 After a refusal the window is less than what was refused, whatever fitted before (but W4).
  * - W2 A request that went through proves that its tokens fit, whatever was declared or refused before.
  * - W3 A window that the provider named beats one that was inferred.
  * - W4 A window is at least {@link LEAST_WINDOW} tokens. A figure below is none, and a refusal of so little was about
