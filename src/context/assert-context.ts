@@ -9,7 +9,7 @@ interface Argument {
   readonly example: string;
 }
 
-const ESTIMATOR = ['estimateText', 'estimateMessage', 'estimateRequest', 'factorOf', 'observe', 'observeOverflow', 'windowOf'] as const;
+const ESTIMATOR = ['estimateText', 'estimateMessage', 'estimateMessages', 'estimateRequest', 'factorOf', 'observe', 'observeOverflow', 'windowOf'] as const;
 
 /** @throws TypeError if it is not an estimator, naming what it lacks. */
 export function assertEstimator(value: unknown, { taker }: Pick<Argument, 'taker'>): void {
