@@ -130,7 +130,7 @@ export function truncateParts<Part extends { readonly type: string }>(
 }
 
 /** What a place has to be, so that later cuts keep it. */
-export const PLACE_RULE = `1 to ${MAX_PLACE} characters in one line, other than those of a mark`;
+export const PLACE_RULE: string = `1 to ${MAX_PLACE} characters in one line, other than those of a mark`;
 
 /** Any character that controls how text is shown. */
 const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]/u;
