@@ -1,6 +1,6 @@
 /** Manual compaction: a host that summarises a session between turns. */
 import { describe, expect, it } from 'vitest';
-import { createTranscript, LLMError, type RecordedEvent, type Transcript } from 'turnloop';
+import { createTranscript, LLMError, type RecordedEvent, type Transcript, userMessage } from 'turnloop';
 import { type CompactOptions, createContextPolicy } from 'turnloop/context';
 import { checkTranscript, hanging, type Reply, scriptedLLM, startScripted, virtualRuntime } from 'turnloop/testing';
 import { brokenRules } from '../properties/protocol-rules.ts';
@@ -101,6 +101,32 @@ describe('policy.compact', () => {
 
     await expect(compact(transcript, begin)).rejects.toMatchObject({ code: 'history_changed' });
     expect(transcript.buildMessages()).toStrictEqual(HISTORY);
+  });
+
+  it('CP10 leaves a turn that began meanwhile, and is still open, as it is', async () => {
+    const transcript = transcriptOf(HISTORY);
+    const begin: Reply = () => {
+      transcript.record({ type: 'turn.begin', turnId: 'turn_x', at: 0, version: 1, inputCount: 1 });
+      return { content: SUMMARY, usage: USAGE };
+    };
+
+    await expect(compact(transcript, begin)).rejects.toMatchObject({ code: 'history_changed' });
+
+    expect(transcript.openTurn()).toMatchObject({ turnId: 'turn_x', steps: 0, missingInput: 1 });
+    expect(transcript.events.at(-1)).toMatchObject({ type: 'usage', purpose: 'compaction', usage: USAGE });
+  });
+
+  it('law-3 what it records may stand between turns, and nothing else may', async () => {
+    const transcript = transcriptOf(HISTORY);
+    await compact(transcript);
+    const [usage, compaction] = transcript.events.slice(-2);
+    const events = transcript.events.slice(0, -2);
+    const check = (...more: readonly (RecordedEvent | undefined)[]): number => checkTranscript([...events, ...more.filter((event) => event !== undefined)], { complete: true }).length;
+
+    expect(check(usage, compaction)).toBe(0);
+    expect(check(usage === undefined ? undefined : ({ ...usage, purpose: 'other' } as RecordedEvent))).toBeGreaterThan(0);
+    expect(check({ type: 'message', turnId: 'now', at: 0, message: userMessage('hi', { id: 'hi' }) })).toBeGreaterThan(0);
+    expect(check({ type: 'turn.begin', turnId: 'next', at: 0, version: 1, inputCount: 0 }, compaction, { type: 'turn.end', turnId: 'next', at: 0, stopReason: 'end_turn', steps: 0 })).toBeGreaterThan(0);
   });
 
   it('BR-085 an abort ends it at once, with the history as it was', async () => {
