@@ -218,6 +218,7 @@ export {
   type AbortCause,
   createTurnScope,
   type LingeringTool,
+  type StepSetUp,
   type TurnScope,
   type TurnScopeOptions,
   type Unstamped,

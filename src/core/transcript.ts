@@ -25,6 +25,7 @@ import {
   type ToolStartEvent,
   type TurnBeginEvent,
   type TurnResumeEvent,
+  type UsageEvent,
 } from './events.ts';
 import type { JsonObject, JsonValue } from './json.ts';
 import type { AssistantMessage, AssistantPart, Message, ToolCallPart, UserMessage } from './message.ts';
@@ -432,7 +433,8 @@ class Fold {
         this.#beginStep(event);
         break;
       case 'usage':
-        this.#addUsage(event.modelId, event.usage, event.purpose === 'step' ? event.stepId : undefined);
+        // What is spent beside the turn, such as a summary between two turns, is not the turn's.
+        if (event.turnId === this.#turn?.begin.turnId) this.#addUsage(event);
         return;
       case 'content.part':
       case 'tool.call':
@@ -549,13 +551,13 @@ class Fold {
     else this.#deferred.push(clean);
   }
 
-  #addUsage(modelId: string, usage: Usage, stepId: string | undefined): void {
+  #addUsage({ modelId, usage, purpose, stepId }: UsageEvent): void {
     const turn = this.#turn;
     if (turn !== undefined) {
       turn.usage = addUsage(turn.usage, usage);
       turn.usageByModel.set(modelId, addUsage(turn.usageByModel.get(modelId) ?? NO_USAGE, usage));
     }
-    if (stepId !== undefined && this.#step?.begin.stepId === stepId) this.#step.usage = usage;
+    if (purpose === 'step' && stepId !== undefined && this.#step?.begin.stepId === stepId) this.#step.usage = usage;
   }
 
   #suspend(calls: readonly SuspendedCall[]): void {

@@ -416,7 +416,9 @@ export class TurnScope {
 
 /** The model and the tools of a step. */
 export interface StepSetUp {
+  /** The model. */
   readonly llm: LLM;
+  /** The tools. */
   readonly tools: readonly AnyTool[];
 }
 

@@ -331,6 +331,17 @@ describe('the fold', () => {
     expect(transcript.buildMessages()).toStrictEqual(createTranscript(recorded).buildMessages());
   });
 
+  it('counts to an open turn what was spent in it, not what was spent beside it', async () => {
+    const { recorded } = await twoSteps();
+    const open = recorded.slice(0, -1);
+    const spent = (turnId: string): RecordedEvent => ({ type: 'usage', turnId, at: 0, modelId: 'm', purpose: 'compaction', usage: toUsage({ inputTokens: 7 }) });
+
+    const before = createTranscript(open).openTurn()!;
+    const after = createTranscript([...open, spent(before.turnId), spent('beside')]).openTurn()!;
+
+    expect(after.usage.inputTokens - before.usage.inputTokens).toBe(7);
+  });
+
   it('folds what an open turn has spent and begun', async () => {
     const { recorded } = await runScripted({
       replies: [{ content: [toolCall('echo')], usage: { inputTokens: 3 } }, { content: 'ok', usage: { inputTokens: 4 } }],
