@@ -4,7 +4,7 @@
  * - W1 After a refusal the window is less than what was refused, whatever fitted before (but W4).
  * - W2 A request that went through proves that its tokens fit, whatever was declared or refused before.
  * - W3 A window that the provider named beats one that was inferred.
- * - W4 A window is at least {@link LEAST_WINDOW} tokens. A figure below is none, and a refusal of so little was about
+ * - W4 A window is at least 256 tokens. A figure below is none, and a refusal of so little was about
  *   something else: taken at its word, nothing would ever be sent again.
  */
 
@@ -12,7 +12,7 @@
 const SHARE_OF_REFUSED = 0.95;
 
 /** No model takes less: a system prompt would not fit. */
-export const LEAST_WINDOW = 256;
+const LEAST_WINDOW = 256;
 /** No model takes more, nor will for long. */
 export const MOST_WINDOW = 1e9;
 

@@ -16,7 +16,7 @@ export interface BudgetLimits {
   readonly maxTokens?: number | undefined;
   /** Most money, in the currency of `prices`; needs them. 0 allows only what is free, `Infinity` anything. @defaultValue no limit */
   readonly maxCost?: number | undefined;
-  /** What tokens cost, from {@link index.createPrices | createPrices}. @defaultValue none: only tokens are counted */
+  /** What tokens cost, from {@link policies.createPrices | createPrices}. @defaultValue none: only tokens are counted */
   readonly prices?: Prices | undefined;
   /**
    * What a `maxCost` makes of a model without a price. `refuse`: it is not asked, since nobody could say when the money

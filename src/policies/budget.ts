@@ -27,7 +27,7 @@ const OPTIONS: Readonly<Record<keyof BudgetOptions, true>> = {
   snapshot: true,
 };
 
-/** What a budget asks of an estimator. Every {@link index.TokenEstimator | TokenEstimator} has it. */
+/** What a budget asks of an estimator. Every {@link context.TokenEstimator | TokenEstimator} has it. */
 export type BudgetEstimator = Pick<TokenEstimator, 'estimateRequest' | 'estimateText' | 'observe'>;
 
 /** Options of {@link createBudget}. */

@@ -24,7 +24,7 @@ const NOTICEABLE_MS = 100;
 /** How much what a reply had counts for what the next one is expected to have. */
 const OUTPUT_WEIGHT = 0.2;
 
-/** What a rate limit asks of an estimator. Every {@link index.TokenEstimator | TokenEstimator} has it. */
+/** What a rate limit asks of an estimator. Every {@link context.TokenEstimator | TokenEstimator} has it. */
 export type RateLimitEstimator = Pick<TokenEstimator, 'estimateRequest' | 'observe'>;
 
 /** What may be said of the rate. */

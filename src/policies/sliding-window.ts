@@ -4,7 +4,7 @@
  */
 
 /** The minute of "per minute". */
-export const WINDOW_MS = 60_000;
+const WINDOW_MS = 60_000;
 
 /** Something that was taken. */
 export interface WindowEntry {
