@@ -11,9 +11,30 @@ interface Argument {
 
 const ESTIMATOR = ['estimateText', 'estimateMessage', 'estimateMessages', 'estimateRequest', 'factorOf', 'observe', 'observeOverflow', 'windowOf'] as const;
 
-/** @throws TypeError if it is not an estimator, naming what it lacks. */
-export function assertEstimator(value: unknown, { taker }: Pick<Argument, 'taker'>): void {
-  assertMembers(value, ESTIMATOR, { option: 'estimator', taker, example: `${taker}({ estimator: createTokenEstimator() })` });
+/** @throws TypeError if it is given and not an estimator, naming what it lacks. */
+export function assertEstimator(
+  value: unknown,
+  { taker, example = `${taker}({ estimator: createTokenEstimator() })` }: Pick<Argument, 'taker'> & Partial<Argument>,
+): void {
+  if (value !== undefined) assertMembers(value, ESTIMATOR, { option: 'estimator', taker, example });
+}
+
+/** @throws TypeError if it is not a list of messages. */
+export function assertHistory(value: unknown, { taker, example }: Argument): void {
+  if (!Array.isArray(value)) throw new TypeError(`${taker} needs a list of messages, not ${nameOf(value)}. For example: ${example}.`);
+  const wrong = value.findIndex((message) => !isMessage(message));
+  if (wrong === -1) return;
+  throw new TypeError(
+    `${taker}: \`messages[${wrong}]\` is not a message, which has a role and a list of parts, but ${nameOf(value[wrong])}. For example: ${example}.`,
+  );
+}
+
+function isMessage(value: unknown): boolean {
+  return isRecord(value) && typeof value['role'] === 'string' && Array.isArray(value['content']);
+}
+
+function nameOf(value: unknown): string {
+  return value === null || value === undefined ? String(value) : `a value of type ${typeof value}`;
 }
 
 /** @throws TypeError if a value lacks one of its functions. */

@@ -8,7 +8,7 @@
 import { assertNumbers, assertOptions, assertTool } from '../core/assert.ts';
 import type { Message, ToolMessage } from '../core/message.ts';
 import { replayOf, type AnyTool } from '../core/tool.ts';
-import { assertEstimator, assertHistory } from './layer-input.ts';
+import { assertEstimator, assertHistory } from './assert-context.ts';
 import { protectedMessages, recentStart, resultOf, type LayerResult } from './layer.ts';
 import { createTokenEstimator, type TokenEstimator } from './token-estimator.ts';
 

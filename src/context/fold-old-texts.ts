@@ -9,7 +9,7 @@
 import { assertNumbers, assertOptions } from '../core/assert.ts';
 import type { AssistantPart, Message } from '../core/message.ts';
 import { foldInput } from './fold-input.ts';
-import { assertEstimator, assertHistory } from './layer-input.ts';
+import { assertEstimator, assertHistory } from './assert-context.ts';
 import { isSummary, protectedMessages, recentStart, resultOf, type LayerResult } from './layer.ts';
 import { createTokenEstimator, type TokenEstimator } from './token-estimator.ts';
 import { toTextBudget, truncateParts, truncateText, type TextBudget } from './truncate-text.ts';

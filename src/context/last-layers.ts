@@ -7,7 +7,6 @@ import type { CompactionEdit } from '../core/events.ts';
 import type { Message } from '../core/message.ts';
 import type { AnyTool } from '../core/tool.ts';
 import { editsTo } from './history-edits.ts';
-import { tokensOf } from './layer.ts';
 import type { PolicySettings } from './policy-settings.ts';
 import type { RequestSize } from './request-size.ts';
 
@@ -34,9 +33,9 @@ export function reduceHistory(messages: readonly Message[], { settings, size, ta
   const targetTokens = Math.max(0, (target - size.with([])) / size.scale);
   let reduced = messages;
   for (const layer of [clear, fold]) {
-    if (layer === false || tokensOf(reduced, estimator) <= targetTokens) continue;
+    if (layer === false || estimator.estimateMessages(reduced) <= targetTokens) continue;
     reduced = layer(reduced, { estimator, tools, keepNewest: keepMessages, minGain: 1 }).messages;
   }
-  if (trim !== false && tokensOf(reduced, estimator) > targetTokens) reduced = trim(reduced, { estimator, targetTokens }).messages;
+  if (trim !== false && estimator.estimateMessages(reduced) > targetTokens) reduced = trim(reduced, { estimator, targetTokens }).messages;
   return { edits: reduced === messages ? [] : editsTo(messages, reduced), messages: reduced };
 }

@@ -26,14 +26,9 @@ export interface LayerResult {
   readonly tokensAfter: number;
 }
 
-/** The sum of what messages cost, before calibration. */
-export function tokensOf(messages: readonly Message[], estimator: TokenEstimator): number {
-  return messages.reduce((sum, message) => sum + estimator.estimateMessage(message), 0);
-}
-
 /** The result of a layer that found nothing to do. */
 export function unchanged(messages: readonly Message[], estimator: TokenEstimator): LayerResult {
-  const tokens = tokensOf(messages, estimator);
+  const tokens = estimator.estimateMessages(messages);
   return { edits: [], messages, tokensBefore: tokens, tokensAfter: tokens };
 }
 
@@ -47,9 +42,9 @@ export function resultOf(
   changes: ReadonlyMap<Message, readonly Message[]>,
   { estimator, minGain = 1 }: { readonly estimator: TokenEstimator; readonly minGain?: number },
 ): LayerResult {
-  const tokensBefore = tokensOf(messages, estimator);
+  const tokensBefore = estimator.estimateMessages(messages);
   const after = messages.flatMap((message) => changes.get(message) ?? [message]);
-  const tokensAfter = tokensOf(after, estimator);
+  const tokensAfter = estimator.estimateMessages(after);
   if (tokensBefore - tokensAfter < Math.max(1, minGain)) return { edits: [], messages, tokensBefore, tokensAfter: tokensBefore };
   return { edits: editsOf(messages, changes), messages: after, tokensBefore, tokensAfter };
 }

@@ -12,8 +12,8 @@ import { assertNumbers, assertOptions } from '../core/assert.ts';
 import type { Hook, HookContext } from '../core/hooks.ts';
 import type { LLM } from '../core/llm.ts';
 import type { Message, MessagePart, ToolResultPart } from '../core/message.ts';
-import { assertEstimator } from './layer-input.ts';
-import { editsBetween, isCompactable, recentStart, tokensOf } from './layer.ts';
+import { assertEstimator } from './assert-context.ts';
+import { editsBetween, isCompactable, recentStart } from './layer.ts';
 import { mediaNote, mediaOf, refusalOf, tooMuch, type MediaLimits, type MediaReason, type PlacedMedium } from './media-limits.ts';
 import { noteMedia } from './media-notes.ts';
 import { createTokenEstimator, type TokenEstimator } from './token-estimator.ts';
@@ -107,7 +107,7 @@ export function limitMedia(options: LimitMediaOptions = {}): Hook {
       before.forEach((message, index) => {
         if (message !== after[index]) done.set(message.id, mediaIn(message).length);
       });
-      const [tokensBefore, tokensAfter] = [tokensOf(before, estimator), tokensOf(after, estimator)];
+      const [tokensBefore, tokensAfter] = [estimator.estimateMessages(before), estimator.estimateMessages(after)];
       await context.record({ type: 'compaction', layer: 'limitMedia', edits, tokensBefore, tokensAfter });
       notify(context, out);
     },

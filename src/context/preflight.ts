@@ -9,7 +9,6 @@ import { assertNumbers, assertOptions } from '../core/assert.ts';
 import type { Hook } from '../core/hooks.ts';
 import { assertEstimator, assertReserve } from './assert-context.ts';
 import { contextWindow } from './context-window.ts';
-import { tokensOf } from './layer.ts';
 import { createTokenEstimator, type TokenEstimator } from './token-estimator.ts';
 
 /** What is left is for the prompt, the tools, and a few steps of work on it. */
@@ -60,7 +59,7 @@ export function preflight(options: PreflightOptions = {}): Hook {
       if (step !== 1 || input.length === 0) return undefined;
       const window = contextWindow(llm, { window: options.window, outputReserve });
       if (window === undefined) return undefined;
-      const tokens = Math.ceil(tokensOf(input, estimator) * estimator.factorOf(llm));
+      const tokens = Math.ceil(estimator.estimateMessages(input) * estimator.factorOf(llm));
       const most = Math.floor(window.inputTokens * maxShare);
       if (tokens <= most) return undefined;
       const reason =

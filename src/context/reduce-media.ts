@@ -20,7 +20,7 @@ import type { LLMErrorKind } from '../core/errors.ts';
 import type { LLMRequest } from '../core/llm.ts';
 import type { MediaPart, Message, MessagePart } from '../core/message.ts';
 import { assertOptions } from '../core/assert.ts';
-import { editsBetween, isCompactable, tokensOf } from './layer.ts';
+import { editsBetween, isCompactable } from './layer.ts';
 import { noteMedia } from './media-notes.ts';
 import { createTokenEstimator } from './token-estimator.ts';
 
@@ -177,8 +177,8 @@ async function recordChanges(layer: string, decision: Decision, context: Recover
     type: 'compaction',
     layer,
     edits,
-    tokensBefore: tokensOf(before, estimator),
-    tokensAfter: tokensOf(after, estimator),
+    tokensBefore: estimator.estimateMessages(before),
+    tokensAfter: estimator.estimateMessages(after),
   });
 }
 

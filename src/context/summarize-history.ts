@@ -188,7 +188,7 @@ function partToSummarize(messages: readonly Message[], options: PartOptions, end
   return {
     entries,
     former: summaries.map(({ text }) => text).join('\n\n'),
-    formerTokens: former.reduce((sum, message) => sum + estimator.estimateMessage(message), 0),
+    formerTokens: estimator.estimateMessages(former),
     files: [...summaries.map(({ files }) => files), filesOfHistory(covered, { tools, filesOf })].reduce(mergeFiles),
     changes,
     place,

@@ -12,8 +12,8 @@ import { assertNumbers, assertOptions } from '../core/assert.ts';
 import type { MediaPart, Message, UserMessage } from '../core/message.ts';
 import { shortenInput } from './fold-input.ts';
 import { foldMessage } from './fold-old-texts.ts';
-import { assertEstimator, assertHistory } from './layer-input.ts';
-import { isCompactable, isSummary, protectedMessages, recentStart, resultOf, taskTest, tokensOf, unchanged, type LayerResult } from './layer.ts';
+import { assertEstimator, assertHistory } from './assert-context.ts';
+import { isCompactable, isSummary, protectedMessages, recentStart, resultOf, taskTest, unchanged, type LayerResult } from './layer.ts';
 import { noteMedia } from './media-notes.ts';
 import { createTokenEstimator, type TokenEstimator } from './token-estimator.ts';
 import { truncateText, type TextBudget } from './truncate-text.ts';
@@ -97,7 +97,7 @@ class Trim {
     this.#estimator = estimator;
     this.#protected = protectedMessages(messages);
     this.#newest = newestExchange(messages);
-    this.tokens = tokensOf(messages, estimator);
+    this.tokens = estimator.estimateMessages(messages);
     this.#hasMarker = messages.some(isTrimMarker);
   }
 
