@@ -7,6 +7,7 @@
  * - Of a limit that is one of the input alone nothing is kept free: the reply has room of its own.
  */
 import type { LLM } from '../core/llm.ts';
+import { answeringModel } from './answering-model.ts';
 import type { TokenEstimator } from './token-estimator.ts';
 
 /** Where a model does not say how long its replies may be: this share of the window, at most as many tokens. */
@@ -59,8 +60,9 @@ export function contextWindow(llm: LLM, { estimator, window, outputReserve }: Wi
 
 /** Tokens of a window: as the host or the model says; less if less was seen to fit, and more than the model says if more was. */
 export function windowTokens(llm: LLM, { estimator, window }: Pick<WindowKnowledge, 'estimator' | 'window'>): number | undefined {
-  if (window === undefined) return estimator === undefined ? declaredTokens(llm) : estimator.windowOf(llm);
-  const { provider, modelId } = llm;
+  const { provider, modelId } = answeringModel(llm);
+  const { capabilities } = llm;
+  if (window === undefined) return estimator === undefined ? declaredTokens(llm) : estimator.windowOf({ provider, modelId, capabilities });
   return Math.min(window, estimator?.windowOf({ provider, modelId, capabilities: { contextWindow: window } }) ?? window);
 }
 

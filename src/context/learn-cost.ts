@@ -1,10 +1,11 @@
 /**
  * Learn cost: takes in what a request did cost, and that its conversation got a reply.
  *
- * - Learned for the model that was asked, whichever answered behind it: the next request is measured for that one.
+ * - Learned for the model that answered, be it behind a fallback: the next request is measured for that one.
  * - A count of less than the request had is none: the server threw a part of it away.
  */
 import type { FinishedStep, HookContext } from '../core/hooks.ts';
+import { noteAnswer } from './answering-model.ts';
 import { windowTokens } from './context-window.ts';
 import type { PolicySettings } from './policy-settings.ts';
 import type { Conversations } from './request-size.ts';
@@ -30,13 +31,10 @@ export async function learnCost(
   const tail = messages.slice(end).filter((message) => message.role === 'user' && message.transient === true);
   const request = { systemPrompt: context.llm.systemPrompt, tools: context.tools, messages: [...messages.slice(0, end), ...tail] };
   const { llm } = context;
+  const model = noteAnswer(llm, step.message.source ?? {});
   const fits = windowTokens(llm, settings) ?? Infinity;
   // Less than the window for a request that is larger: the server threw a part of it away, and counted the rest.
-  if (tokens <= fits && estimator.estimateRequest(request, llm) > fits) return;
-  // The next request is measured for the model that was asked, whichever answered behind it.
-  estimator.observe(request, llm, tokens);
-  const { source } = step.message;
-  // Of the same provider it is the same one: a model's full name is often longer than what it was asked by.
-  if (source !== undefined && source.provider !== llm.provider) estimator.observe(request, source, tokens);
-  conversation.counted = { request, model: { provider: llm.provider, modelId: llm.modelId }, tokens };
+  if (tokens <= fits && estimator.estimateRequest(request, model) > fits) return;
+  estimator.observe(request, model, tokens);
+  conversation.counted = { request, model: { provider: model.provider, modelId: model.modelId }, tokens };
 }

@@ -4,10 +4,11 @@
  * - A window that the refusal names counts. Else all that was asked for, the reply included, was too much.
  * - Bounded: at less than half of what the window is said to be, or than any window has, something else was too much, and
  *   nothing is learned.
- * - Learned for the model that the next request is measured for, and for the one behind it that refused.
+ * - Learned for the model that refused, be it behind a fallback: the next request is measured for that one.
  */
 import { isLLMError } from '../core/errors.ts';
 import type { LLM, LLMRequest } from '../core/llm.ts';
+import { answeringModel, noteAnswer } from './answering-model.ts';
 import { contextWindow, declaredTokens, windowTokens, type WindowKnowledge } from './context-window.ts';
 import { overflowFigures } from './overflow-figures.ts';
 import type { TokenEstimator } from './token-estimator.ts';
@@ -35,20 +36,19 @@ export type WindowLearner = WindowKnowledge & { readonly estimator: TokenEstimat
 export function learnWindow(refused: RefusedRequest, learner: WindowLearner): void {
   const { request, llm, error } = refused;
   if (!isLLMError(error)) return;
+  noteAnswer(llm, error);
   const { window: named, tokens } = overflowFigures(error.message);
   const window = named ?? inferredWindow(refused, learner, tokens);
   if (window === undefined) return;
-  learner.estimator.observeOverflow(request, llm, { window, tokens });
-  const { provider = llm.provider, modelId = llm.modelId } = error;
-  if (provider === llm.provider && modelId === llm.modelId) return;
-  learner.estimator.observeOverflow(request, { provider, modelId }, { window, tokens });
+  learner.estimator.observeOverflow(request, answeringModel(llm), { window, tokens });
 }
 
 /** The window that a refusal without words of it tells of; undefined if it tells of none. */
 function inferredWindow({ request, llm }: RefusedRequest, learner: WindowLearner, tokens: number | undefined): number | undefined {
   const { estimator, outputReserve } = learner;
-  const input = tokens ?? estimator.estimateRequest(request, llm);
-  const said = learner.window ?? declaredTokens(llm);
+  const input = tokens ?? estimator.estimateRequest(request, answeringModel(llm));
+  // What is said of a fallback is said of its first model, not of the one that refused.
+  const said = answeringModel(llm) === llm ? (learner.window ?? declaredTokens(llm)) : undefined;
   const isInputAlone = learner.window === undefined && llm.capabilities?.maxInputTokens !== undefined;
   const output = request.maxOutputTokens ?? contextWindow(llm, { window: said ?? input, outputReserve })?.outputTokens ?? 0;
   const most = Math.floor((isInputAlone ? input : input + output) * SHARE_OF_REFUSED);

@@ -10,6 +10,7 @@
 import type { LLM } from '../core/llm.ts';
 import type { Message } from '../core/message.ts';
 import type { AnyTool } from '../core/tool.ts';
+import { answeringModel } from './answering-model.ts';
 import type { EstimatedModel, EstimatedRequest, TokenEstimator } from './token-estimator.ts';
 
 /** What is remembered of a conversation. */
@@ -86,27 +87,28 @@ export function requestSize(
   llm: LLM,
   { estimator, conversation }: { readonly estimator: TokenEstimator; readonly conversation?: Conversation | undefined },
 ): RequestSize {
-  const estimate = Math.max(1, estimator.estimateRequest(request, llm));
-  const tokens = Math.max(estimate, countedTokens(request, llm, { estimator, conversation, estimate }));
+  const model = answeringModel(llm);
+  const estimate = Math.max(1, estimator.estimateRequest(request, model));
+  const tokens = Math.max(estimate, countedTokens(request, model, { estimator, conversation, estimate }));
   const ratio = tokens / estimate;
   return {
     request,
     tokens: Math.ceil(tokens),
-    scale: ratio * estimator.factorOf(llm),
-    with: (messages) => Math.ceil(ratio * estimator.estimateRequest({ ...request, messages }, llm)),
+    scale: ratio * estimator.factorOf(model),
+    with: (messages) => Math.ceil(ratio * estimator.estimateRequest({ ...request, messages }, model)),
   };
 }
 
 function countedTokens(
   request: EstimatedRequest,
-  llm: LLM,
+  model: EstimatedModel,
   { estimator, conversation, estimate }: { readonly estimator: TokenEstimator; readonly conversation: Conversation | undefined; readonly estimate: number },
 ): number {
   const counted = conversation?.counted;
-  if (counted === undefined || !isSameModel(counted.model, llm)) return 0;
+  if (counted === undefined || !isSameModel(counted.model, model)) return 0;
   const { messages } = counted.request;
   if (!messages.every((message, index) => message === request.messages[index])) return 0;
-  return counted.tokens + estimate - estimator.estimateRequest(counted.request, llm);
+  return counted.tokens + estimate - estimator.estimateRequest(counted.request, model);
 }
 
 function isSameModel(left: EstimatedModel, right: EstimatedModel): boolean {
