@@ -8,6 +8,7 @@
  *   that went last is the only one whose output was not reserved.
  * - BL2 One that does not even fit beside what was spent is refused; one that only has to see what becomes of the others
  *   waits. First come, first served.
+ *   Whoever is under way must not wait for anybody in turn: {@link withBudget} releases it while it does.
  * - BL3 Nobody waits for a request that was aborted: a model that does not listen would hold up everybody. Until it
  *   settles it counts with its prompt and what it has streamed.
  */
@@ -42,6 +43,8 @@ export interface Reservation {
 export class BudgetLedger {
   readonly limits: BudgetLimits;
   readonly usageByModel: Map<string, Usage> = new Map<string, Usage>();
+  /** Whether a request ever came by. */
+  wasAsked = false;
   /** Tokens that nobody told of, and that are booked as estimated. */
   estimatedTokens = 0;
   /** Requests under way, each with what takes its listener off its signal. */
@@ -82,13 +85,16 @@ export class BudgetLedger {
   }
 
   /**
-   * Waits until a request may be sent. Whoever sends it has to {@link release} it once it has settled.
+   * Undefined if a request may be sent now, else when: it has been let go then. Whoever sends it has to {@link release} it
+   * once it has settled, or is not sent after all.
    *
-   * @throws {@link index.LLMError | LLMError} `refused` if it may not be, and `signal.reason` if aborted while waiting.
+   * Rejects with {@link index.LLMError | LLMError} `refused` if it may not be, and with `signal.reason` if aborted before.
    */
-  reserve(reservation: Reservation): Promise<undefined> {
+  reserve(reservation: Reservation): Promise<void> | undefined {
+    if (this.#underWay.has(reservation)) return undefined;
     const go = this.#line.join(reservation, reservation.signal);
     this.#serve();
+    if (this.#underWay.has(reservation)) return undefined;
     // Whoever joined is the last: a line that is not empty ends with it.
     if (this.#line.size > 0 && !reservation.signal.aborted) reservation.onWait(this.#underWay.size);
     return go;

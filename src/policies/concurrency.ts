@@ -5,10 +5,11 @@
  * @module
  */
 import pLimit from 'p-limit';
+import { attemptChat } from '../core/attempt-chat.ts';
 import { decorateLLM, type LLM, type LLMRequest, type LLMResponse } from '../core/llm.ts';
 import type { Tool } from '../core/tool.ts';
 import { assertLLM, assertTool } from '../core/assert.ts';
-import { heldBack } from './attempt-gate.ts';
+import { heldBack, pauseAttempt } from './attempt-gate.ts';
 import { countedBy, isCountedBy } from './counting.ts';
 
 /**
@@ -111,6 +112,7 @@ export function createConcurrencyLimit(max: number): ConcurrencyLimit {
         if (isCountedBy(request, places)) return llm.chat(request);
         const placed = countedBy(request, places);
         for (;;) {
+          pauseAttempt(request);
           const { held, response } = await run<PlaceUse>(request.signal, () => chatUnlessHeld(llm, placed));
           if (held === undefined) return response;
           await held;
@@ -133,7 +135,7 @@ type PlaceUse = { readonly held: Promise<void>; readonly response?: undefined } 
  */
 async function chatUnlessHeld(llm: LLM, request: LLMRequest): Promise<PlaceUse> {
   const held = heldBack(request);
-  if (held === undefined) return { response: await llm.chat(request) };
+  if (held === undefined) return { response: await attemptChat(llm, request) };
   // It is awaited once the place is free.
   held.catch(() => undefined);
   return { held };

@@ -4,6 +4,7 @@
  * None may count a request twice, however often it stands around a model: one that goes on inwards carries who has counted
  * it, under a symbol that decorators copy with the rest.
  */
+import { isLLMError, type LLMError } from '../core/errors.ts';
 import { isRecord } from '../core/json.ts';
 import type { LLM, LLMRequest, LLMResponse } from '../core/llm.ts';
 import { totalTokens, toUsage, type Usage } from '../core/usage.ts';
@@ -34,6 +35,15 @@ export function toldUsage(outcome: unknown): Usage | undefined {
   if (!isRecord(outcome) || !isRecord(outcome['usage'])) return undefined;
   const usage = toUsage(outcome['usage']);
   return totalTokens(usage) === 0 ? undefined : usage;
+}
+
+/**
+ * What the attempt that was sent last ended with; undefined if none was. A refusal of another attempt has the failure of the
+ * one before as its cause, where nobody was told of that.
+ */
+export function sentFailure(error: LLMError): LLMError | undefined {
+  if (error.kind !== 'refused') return error;
+  return isLLMError(error.cause) ? sentFailure(error.cause) : undefined;
 }
 
 /** True if the model that was asked has answered itself: what another counted says nothing about this one. */

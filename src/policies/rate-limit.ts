@@ -4,11 +4,12 @@
  * Owns what a host sees of it, and what of a request counts; who may go when is `rate-limiter.ts`.
  */
 import { assertLLM, assertNumbers, assertOptions } from '../core/assert.ts';
-import { toLLMError } from '../core/errors.ts';
+import { attemptChat } from '../core/attempt-chat.ts';
+import { type LLMError, toLLMError } from '../core/errors.ts';
 import { decorateLLM, type FailedAttempt, type LLM } from '../core/llm.ts';
-import { heldBack } from './attempt-gate.ts';
-import { countedBy, isCountedBy } from './counting.ts';
-import { RateLimiter, type RateLimitEstimator } from './rate-limiter.ts';
+import { heldBack, pauseAttempt } from './attempt-gate.ts';
+import { countedBy, isCountedBy, sentFailure } from './counting.ts';
+import { RateLimiter, type RateLimitEstimator, type Ticket } from './rate-limiter.ts';
 
 const ARGUMENT = { taker: 'createRateLimit', example: 'createRateLimit({ requestsPerMinute: 60, tokensPerMinute: 200_000 })' };
 const WITH_ARGUMENT = { taker: 'withRateLimit', example: "withRateLimit(openAIChat({ model: 'gpt-5-mini' }), createRateLimit({ requestsPerMinute: 60 }))" };
@@ -112,16 +113,27 @@ export function withRateLimit(llm: LLM, limit: RateLimit): LLM {
   if (limiter === undefined) throw new TypeError(`withRateLimit needs a limit from createRateLimit. For example: ${WITH_ARGUMENT.example}.`);
   return decorateLLM(llm, async (request) => {
     if (isCountedBy(request, limiter)) return llm.chat(request);
-    let ticket = await limiter.enter(request, llm);
-    for (let held = heldBack(request); held !== undefined; held = heldBack(request)) {
-      limiter.unsent(ticket);
-      await held;
-      ticket = await limiter.enter(request, llm);
-    }
+    const enter = (): Promise<Ticket> => {
+      pauseAttempt(request);
+      return limiter.enter(request, llm);
+    };
+    let ticket: Ticket | undefined;
+    /** Says once of each attempt how it ended. */
+    const settle = (tell: (sent: Ticket) => void): void => {
+      if (ticket !== undefined) tell(ticket);
+      ticket = undefined;
+    };
+    const fail = (error: LLMError): void => {
+      settle((sent) => {
+        const failure = sentFailure(error);
+        if (failure === undefined) limiter.unsent(sent);
+        else limiter.failed(sent, failure);
+      });
+    };
     const waitAgain = async (failed: FailedAttempt): Promise<void> => {
-      limiter.failed(ticket, failed.error);
+      fail(failed.error);
       await request.onAttemptFailed?.(failed);
-      ticket = await limiter.enter(request, llm);
+      ticket = await enter();
     };
     const onAttemptFailed = (failed: FailedAttempt): Promise<void> => {
       const again = waitAgain(failed);
@@ -130,11 +142,21 @@ export function withRateLimit(llm: LLM, limit: RateLimit): LLM {
       return again;
     };
     try {
-      const response = await llm.chat(countedBy({ ...request, onAttemptFailed }, limiter));
-      limiter.answered(ticket, response);
+      ticket = await enter();
+      for (let held = heldBack(request); held !== undefined; held = heldBack(request)) {
+        settle((unsent) => {
+          limiter.unsent(unsent);
+        });
+        await held;
+        ticket = await enter();
+      }
+      const response = await attemptChat(llm, countedBy({ ...request, onAttemptFailed }, limiter));
+      settle((sent) => {
+        limiter.answered(sent, response);
+      });
       return response;
     } catch (thrown) {
-      limiter.failed(ticket, toLLMError(thrown));
+      fail(toLLMError(thrown));
       throw thrown;
     }
   });

@@ -114,10 +114,6 @@ export class RateLimiter {
   /** A request failed. */
   failed(ticket: Ticket, error: LLMError): void {
     const { kind, retryAfterMs = 0 } = error;
-    if (kind === 'refused') {
-      this.unsent(ticket);
-      return;
-    }
     const { tokenEntry, runtime } = ticket;
     const usage = toldUsage(error);
     if (usage !== undefined) this.#tokens.correct(tokenEntry, totalTokens(usage));

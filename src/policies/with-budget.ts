@@ -5,17 +5,20 @@
  * - WB2 What a provider told is what counts. Where it told nothing, the estimate does: a reply without a count, a request
  *   that was cut off. Never both.
  * - WB3 A request that stands under the same budget twice is counted once.
+ * - WB5 The budget sets something aside only for a request that is really under way: it is taken in the same breath in which
+ *   the request is sent, and given back while it waits inside. So whoever waits for the budget waits for models alone.
  * - WB4 Each attempt that something further inside makes is counted, and has to fit, like the first.
  */
 import { assertLLM } from '../core/assert.ts';
+import { attemptChat } from '../core/attempt-chat.ts';
 import { changeLLMError, isLLMError, LLMError, toLLMError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
 import { decorateLLM, type FailedAttempt, type LLM, type LLMRequest, type LLMResponse, type ReplyPart } from '../core/llm.ts';
 import { NO_USAGE, totalTokens, type Usage } from '../core/usage.ts';
 import { budgetParts, DEFAULT_OUTPUT_RESERVE, type Budget, type BudgetParts } from './budget.ts';
 import type { Amount, Reservation } from './budget-ledger.ts';
-import { heldBack } from './attempt-gate.ts';
-import { countedBy, isCountedBy, isReplyOf, toldUsage } from './counting.ts';
+import { type AttemptToll, heldBack, tollAttempts } from './attempt-gate.ts';
+import { countedBy, isCountedBy, isReplyOf, sentFailure, toldUsage } from './counting.ts';
 import { highestInputCost, outputCost, type Prices } from './prices.ts';
 
 const ARGUMENT = { taker: 'withBudget', example: "withBudget(openAIChat({ model: 'gpt-5-mini' }), createBudget({ maxTokens: 500_000 }))" };
@@ -64,19 +67,25 @@ export function withBudget(llm: LLM, budget: Budget): LLM {
   });
 }
 
+/**
+ * Where the attempt of a request is. `waiting`: nothing of it was sent, or everything that was is counted. `sent`: it has
+ * what it needs of the budget, and is under way.
+ */
+type AttemptState = 'waiting' | 'sent';
+
 /** One request, and all attempts of it. */
-class PaidRequest {
+class PaidRequest implements AttemptToll {
   readonly #parts: BudgetParts;
   readonly #llm: LLM;
   readonly #request: LLMRequest;
   readonly #reservation: Reservation;
   /** What the attempt under way has streamed. */
   #streamed = '';
-  /** Whether an attempt is under way that is not counted yet. */
-  #isUncounted = false;
+  #state: AttemptState = 'waiting';
   #isOver = false;
 
   constructor(parts: BudgetParts, llm: LLM, request: LLMRequest) {
+    parts.ledger.wasAsked = true;
     this.#parts = parts;
     this.#llm = llm;
     this.#request = request;
@@ -84,15 +93,10 @@ class PaidRequest {
   }
 
   async send(): Promise<LLMResponse> {
-    const { ledger } = this.#parts;
-    await this.#enter();
-    for (let held = heldBack(this.#request); held !== undefined; held = heldBack(this.#request)) {
-      ledger.release(this.#reservation);
-      await held;
-      await this.#enter();
-    }
+    const paid = this.#paidFor();
     try {
-      const response = await this.#llm.chat(this.#watched());
+      for (let held = heldBack(paid); held !== undefined; held = heldBack(paid)) await held;
+      const response = await attemptChat(this.#llm, paid);
       this.#countReply(response);
       return response;
     } catch (thrown) {
@@ -100,17 +104,18 @@ class PaidRequest {
       throw thrown;
     } finally {
       this.#isOver = true;
-      ledger.release(this.#reservation);
+      this.#parts.ledger.release(this.#reservation);
     }
   }
 
   /** The request as it goes on inwards. */
-  #watched(): LLMRequest {
+  #paidFor(): LLMRequest {
     const { onDelta } = this.#request;
     const watched: LLMRequest = {
       ...this.#request,
       // Also where nobody listens, as for summaries: what was streamed is what an attempt that is cut off has cost.
       onDelta: (delta) => {
+        this.#state = 'sent';
         this.#streamed += delta.type === 'tool_call' ? delta.inputText : delta.text;
         onDelta?.(delta);
       },
@@ -121,7 +126,29 @@ class PaidRequest {
         return again;
       },
     };
-    return countedBy(watched, this.#parts.ledger);
+    return countedBy(tollAttempts(watched, this), this.#parts.ledger);
+  }
+
+  /** By WB5: asked by whoever is about to send the request. */
+  take(): Promise<void> | undefined {
+    // Whoever made an attempt without waiting for us is done already.
+    if (this.#isOver) return undefined;
+    const reserved = this.#parts.ledger.reserve(this.#reservation);
+    if (reserved === undefined) this.#state = 'sent';
+    return reserved?.then(
+      () => {
+        // Timeouts inside may have given up on whoever waited.
+        if (this.#isOver) this.giveBack();
+      },
+      (error: unknown) => {
+        throw isLLMError(error) ? this.#told(error) : error;
+      },
+    );
+  }
+
+  giveBack(): void {
+    this.#state = 'waiting';
+    this.#parts.ledger.release(this.#reservation);
   }
 
   /** An attempt inside failed, and another is to follow: it has to fit as well. */
@@ -129,25 +156,14 @@ class PaidRequest {
     const { ledger } = this.#parts;
     const { error } = failed;
     this.#countFailure(error);
-    ledger.release(this.#reservation);
+    this.giveBack();
     const refused = ledger.refusalOf(this.#reservation);
     // Then no attempt follows, and nobody is told of one: what the failed one cost goes out with the refusal.
-    if (refused !== undefined) throw this.#told(changeLLMError(refused, { usage: error.usage, provider: error.provider, modelId: error.modelId }));
-    await this.#request.onAttemptFailed?.(failed);
-    await this.#enter();
-  }
-
-  async #enter(): Promise<void> {
-    const { ledger } = this.#parts;
-    try {
-      await ledger.reserve(this.#reservation);
-    } catch (error) {
-      throw isLLMError(error) ? this.#told(error) : error;
+    if (refused !== undefined) {
+      const { usage, provider, modelId } = error;
+      throw this.#told(changeLLMError(refused, { usage, provider, modelId, cause: error }));
     }
-    this.#streamed = '';
-    this.#isUncounted = true;
-    // Whoever made an attempt without waiting for us is done already.
-    if (this.#isOver) ledger.release(this.#reservation);
+    await this.#request.onAttemptFailed?.(failed);
   }
 
   #estimate(): Reservation {
@@ -190,19 +206,24 @@ class PaidRequest {
     this.#book(payingModel(response, this.#llm, ledger.limits.prices), told, false);
   }
 
-  #countFailure(error: LLMError): void {
-    if (!this.#isUncounted) return;
-    const told = toldUsage(error);
-    const modelId = error.modelId ?? this.#llm.modelId;
+  #countFailure(thrown: LLMError): void {
+    const error = sentFailure(thrown);
+    // Refusals of an attempt after the first also come with what the one before has cost, which is counted by then.
+    if (this.#state === 'waiting' && (error === undefined || error !== thrown)) return;
+    const told = toldUsage(thrown);
+    const modelId = thrown.modelId ?? this.#llm.modelId;
     if (told !== undefined) this.#book(modelId, told, false);
     else if (this.#wasWorkedOn(error)) this.#book(modelId, this.#estimatedUsage(), true);
-    this.#isUncounted = false;
+    this.#state = 'waiting';
+    this.#streamed = '';
   }
 
   /** Whether a provider that told nothing has probably read the prompt all the same. */
-  #wasWorkedOn({ kind }: LLMError): boolean {
-    if (kind === 'refused') return false;
-    return this.#streamed !== '' || this.#request.signal.aborted || kind === 'timeout';
+  #wasWorkedOn(error: LLMError | undefined): boolean {
+    if (this.#state === 'waiting') return false;
+    if (this.#streamed !== '') return true;
+    if (error === undefined) return false;
+    return this.#request.signal.aborted || error.kind === 'timeout' || error.code === 'empty';
   }
 
   #estimatedUsage(): Usage {
@@ -214,19 +235,19 @@ class PaidRequest {
     const { ledger } = this.#parts;
     if (isEstimate) ledger.bookEstimate(modelId, usage);
     else ledger.book(modelId, usage);
-    this.#isUncounted = false;
-    this.#notify('budget.spent', { modelId, requestTokens: totalTokens(usage), ...this.#state() });
+    this.#state = 'waiting';
+    this.#notify('budget.spent', { modelId, requestTokens: totalTokens(usage), ...this.#figures() });
   }
 
   /** Tells of a refusal on its way out. */
   #told(refused: LLMError): LLMError {
     const { modelId, input } = this.#reservation;
-    this.#notify('budget.refused', { modelId, estimatedTokens: input.tokens, message: refused.message, ...this.#state() });
+    this.#notify('budget.refused', { modelId, estimatedTokens: input.tokens, message: refused.message, ...this.#figures() });
     return refused;
   }
 
   /** How the budget stands, for notices. */
-  #state(): JsonObject {
+  #figures(): JsonObject {
     const { spending, left } = this.#parts.ledger;
     return {
       tokens: spending.tokens,
