@@ -228,7 +228,7 @@ class Compaction {
     if (view === undefined) return;
     this.#view = view;
     // Doing it again would change nothing again.
-    if (isUnedited({ before: messages, now: view.messages, edits }, view.size.tokens < size.tokens)) {
+    if (isUnedited({ before: messages, now: view.messages, edits }, size.with)) {
       conversation.isStuck = true;
       context.notify({ name: 'context.ineffective', data: { layer } });
     }

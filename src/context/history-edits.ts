@@ -6,11 +6,13 @@ import { applyEdits } from './layer.ts';
 /**
  * Edits that make `after` out of `before`, in order and without overlap. A message that is the same object in both stands
  * in none of them, unless something new comes where nothing goes: then the message before it is replaced by itself, or at
- * the very beginning the first one.
+ * the very beginning the first one. What was built for one request counts in neither: the record does not know it.
  *
- * @param after - Messages of `before` in their order, and new ones between them.
+ * @param built - Messages as they were.
+ * @param wanted - Some of them in their order, and new ones between them.
  */
-export function editsTo(before: readonly Message[], after: readonly Message[]): readonly CompactionEdit[] {
+export function editsTo(built: readonly Message[], wanted: readonly Message[]): readonly CompactionEdit[] {
+  const [before, after] = [built.filter(isRecorded), wanted.filter(isRecorded)];
   const positions = new Map(before.map((message, index) => [message, index]));
   const edits: CompactionEdit[] = [];
   let done = 0;
@@ -27,7 +29,7 @@ export function editsTo(before: readonly Message[], after: readonly Message[]): 
     // What stands before may have been replaced itself, to carry something new.
     if (last !== undefined && last.to === previous?.id) edits[edits.length - 1] = { ...last, messages: [...last.messages, ...added] };
     else if (previous !== undefined && previous.id !== '') push(position - 1, position - 1, [previous, ...added]);
-    else if (next !== undefined) push(position, position, [...added, next]);
+    else if (next !== undefined && next.id !== '') push(position, position, [...added, next]);
   };
   const push = (start: number, end: number, messages: readonly Message[]): void => {
     const [from, to] = [before[start], before[end]];
@@ -54,13 +56,19 @@ export function isStillThere(before: readonly Message[], now: readonly Message[]
   return past.slice(0, end).every((message, index) => isSame(message, present[index]));
 }
 
+/** True if two histories have the same messages in the record, whatever was built beside them. */
+export function isSameRecord(left: readonly Message[], right: readonly Message[]): boolean {
+  return isSameList(left.filter(isRecorded), right.filter(isRecorded));
+}
+
 /**
  * True if edits were recorded, and the history is not built from the record, or not by its ids: what one of them was to
- * replace stands there as before, or none of what they brought is there and it has become no shorter.
+ * replace stands there as before, or none has visibly been applied and it has become no shorter. What was built for one
+ * request says nothing: it may be longer in each.
  */
 export function isUnedited(
   { before, now, edits }: { readonly before: readonly Message[]; readonly now: readonly Message[]; readonly edits: readonly CompactionEdit[] },
-  isShorter: boolean,
+  tokensOf: (messages: readonly Message[]) => number,
 ): boolean {
   const [past, present] = [before.filter(isRecorded), now.filter(isRecorded)];
   const isIgnored = edits.some(({ from, to, messages }) => {
@@ -69,15 +77,24 @@ export function isUnedited(
     const place = present.findIndex(({ id }) => id === from);
     return !holds(messages, range) && place !== -1 && isSameList(range, present.slice(place, place + range.length));
   });
-  if (isIgnored || isShorter) return isIgnored;
-  const known = new Map(present.map((message) => [message.id, message]));
-  const old = new Set(past);
-  return !edits.some(({ messages }) => messages.some((message) => !old.has(message) && isSame(message, known.get(message.id))));
+  if (isIgnored) return true;
+  return !isVisible(edits, past, present) && tokensOf(present) >= tokensOf(past);
 }
 
-/** True if a history begins with what edits made of another. */
+/** True if something that edits brought is there, or something that they name is not, where others still have their ids. */
+function isVisible(edits: readonly CompactionEdit[], past: readonly Message[], present: readonly Message[]): boolean {
+  const known = new Map(present.map((message) => [message.id, message]));
+  const old = new Set(past);
+  if (edits.some(({ messages }) => messages.some((message) => !old.has(message) && isSame(message, known.get(message.id))))) return true;
+  const names = new Set(edits.map(({ from }) => from));
+  const isById = past.some((message) => message.id !== '' && !names.has(message.id) && isSame(message, known.get(message.id)));
+  return isById && past.some((message) => names.has(message.id) && !isSame(message, known.get(message.id)));
+}
+
+/** True if a history begins with what edits made of another, whatever was built beside them. */
 export function isEdited(before: readonly Message[], now: readonly Message[], edits: readonly CompactionEdit[]): boolean {
-  return applyEdits(before, edits).every((message, index) => isSame(message, now[index]));
+  const present = now.filter(isRecorded);
+  return applyEdits(before.filter(isRecorded), edits).every((message, index) => isSame(message, present[index]));
 }
 
 /** Copies of messages that no edit can name. */
@@ -107,7 +124,7 @@ function withoutId(message: Message): Message {
 }
 
 /** False for what was built for one request: it is anew in each. */
-function isRecorded(message: Message): boolean {
+export function isRecorded(message: Message): boolean {
   return message.role !== 'user' || message.transient !== true;
 }
 
@@ -121,6 +138,6 @@ function isSameList(left: readonly Message[], right: readonly Message[]): boolea
 }
 
 /** A history may be built anew each time, of equal messages. */
-function isSame(left: Message, right: Message | undefined): boolean {
+export function isSame(left: Message, right: Message | undefined): boolean {
   return left === right || (left.id === right?.id && JSON.stringify(left) === JSON.stringify(right));
 }
