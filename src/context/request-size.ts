@@ -11,6 +11,7 @@ import type { LLM } from '../core/llm.ts';
 import type { Message } from '../core/message.ts';
 import type { AnyTool } from '../core/tool.ts';
 import { answeringModel } from './answering-model.ts';
+import { isRecorded } from './history-edits.ts';
 import type { EstimatedModel, EstimatedRequest, TokenEstimator } from './token-estimator.ts';
 
 /** What is remembered of a conversation. */
@@ -36,12 +37,15 @@ const LOOK_BACK = 64;
 
 /**
  * Remembers conversations: by their turn, and from turn to turn by their newest reply, which they have and no other has. A
- * fork goes on from a reply that its origin has too: it shares what the provider keeps of their past, and nothing else.
+ * fork goes on from a reply that its origin has too: it shares what the provider keeps of their past, and nothing else. A
+ * turn that ended before its reply is known by what was said in it.
  */
 export class Conversations {
   readonly #byTurn = new WeakMap<AbortSignal, Conversation>();
   readonly #byReply = new WeakMap<Message, Conversation>();
   readonly #newest = new WeakMap<Conversation, Message>();
+  /** What was said in a turn that went on from the newest reply, and has no reply of its own yet. */
+  readonly #unanswered = new WeakMap<Conversation, Message>();
 
   /** What is remembered of the conversation of a turn. */
   of(signal: AbortSignal, messages: readonly Message[]): Conversation {
@@ -54,6 +58,7 @@ export class Conversations {
   answered(conversation: Conversation, reply: Message): void {
     this.#byReply.set(reply, conversation);
     this.#newest.set(conversation, reply);
+    this.#unanswered.delete(conversation);
   }
 
   #before(messages: readonly Message[]): Conversation {
@@ -63,8 +68,12 @@ export class Conversations {
     if (known === undefined) return fresh;
     const { counted, lastReplyAt } = known;
     if (this.#newest.get(known) !== reply) return { ...fresh, counted, lastReplyAt };
-    // Whoever goes on from here next is a fork.
-    this.#newest.delete(known);
+    const unanswered = this.#unanswered.get(known);
+    // Whoever goes on from the reply without what was said since is a fork.
+    if (unanswered !== undefined && !messages.includes(unanswered)) return { ...fresh, counted, lastReplyAt };
+    const said = messages.findLast(isRecorded);
+    if (said === undefined || said === reply) this.#newest.delete(known);
+    else this.#unanswered.set(known, said);
     return known;
   }
 }

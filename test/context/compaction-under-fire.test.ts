@@ -224,6 +224,24 @@ describe('a summary that is no good', () => {
     });
     expect(tries.slice(0, 10)).toStrictEqual(['failed', 'trim', 'failed', 'trim', 'failed', 'trim', 'trim', 'trim', 'failed', 'trim']);
   });
+
+  it('D7 stays paused through turns that end before their reply', async () => {
+    const policy = createContextPolicy({ window: windowFor(HISTORY, 0.95), clear: false, fold: false, trim: false });
+    const transcript = transcriptOf(HISTORY);
+    const summaries = [repeat(server)];
+    const failures = async (reply: Reply): Promise<number> => {
+      const outcome = await runWith(policy, { llm: sessionModel({ steps: [reply], summaries }), transcript, input: 'Go on.' });
+      return noticesOf(outcome, 'context.summary_failed').length;
+    };
+    const before = [await failures('ok'), await failures('ok'), await failures('ok')];
+
+    const overloaded = new LLMError({ kind: 'overloaded', message: 'Try again later.' });
+    const during: number[] = [];
+    for (let turn = 1; turn <= 6; turn += 1) during.push(await failures(overloaded));
+
+    expect(before).toStrictEqual([1, 1, 1]);
+    expect(during).toStrictEqual([0, 0, 1, 0, 0, 1]);
+  });
 });
 
 describe('a history that changes meanwhile', () => {
