@@ -29,7 +29,8 @@ export function assertHistory(value: unknown, { taker, example }: Argument): voi
   );
 }
 
-function isMessage(value: unknown): boolean {
+/** True for something with a role and a list of parts. */
+export function isMessage(value: unknown): boolean {
   return isRecord(value) && typeof value['role'] === 'string' && Array.isArray(value['content']);
 }
 
@@ -74,6 +75,8 @@ export function checkedResult<Result extends { readonly edits: readonly unknown[
   result: Result,
 ): Result {
   const given: unknown = result;
+  // Nobody waits for it: its failure would be nobody's.
+  if (given instanceof Promise) given.catch(() => undefined);
   if (isRecord(given) && Array.isArray(given['edits']) && Array.isArray(given['messages'])) return result;
   throw new TypeError(
     `createContextPolicy: \`${name}\` gave no result with lists of edits and of messages. ` +

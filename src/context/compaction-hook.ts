@@ -17,6 +17,7 @@ import type { JsonObject } from '../core/json.ts';
 import type { LLM, LLMScope } from '../core/llm.ts';
 import type { Message } from '../core/message.ts';
 import { addUsage, NO_USAGE, type Usage } from '../core/usage.ts';
+import { attemptLayer, checkedEdits } from './checked-edits.ts';
 import { contextWindow, type ContextWindow } from './context-window.ts';
 import { isStillThere, isUnedited, withoutEqualIds } from './history-edits.ts';
 import { reduceHistory } from './last-layers.ts';
@@ -93,8 +94,13 @@ class Compaction {
       if (layer === false || !this.#isDue(at)) continue;
       const { size, context } = this.#view;
       const minGain = this.#batch() / size.scale;
-      const { edits } = layer(this.#editable(), { estimator, tools: context.tools, keepNewest: keepMessages, minGain });
-      if (edits.length > 0) await this.#record(name, edits);
+      const whose = { layer: name, notify: notifierOf(context) };
+      const messages = this.#editable();
+      const edits = attemptLayer(whose, () => {
+        const result = layer(messages, { estimator, tools: context.tools, keepNewest: keepMessages, minGain });
+        return checkedEdits(messages, result.edits, whose);
+      });
+      if (edits !== undefined && edits.length > 0) await this.#record(name, edits);
     }
     if (this.#isDue(summarizeAt)) await this.#summarizeOrTrim();
   }
@@ -176,14 +182,19 @@ class Compaction {
     }
     context.signal.throwIfAborted();
     if (result.edits.length === 0) return 'done';
+    const edits = checkedEdits(messages, result.edits, { layer: 'summary', notify: notifierOf(context) });
+    if (edits.length === 0) {
+      this.#failed('context.summary_failed', { reason: 'None of its edits may be recorded.', usage: { ...usage } });
+      return 'failed';
+    }
     const now = await this.#look(context);
-    if (now === undefined || !isStillThere(messages, withoutEqualIds(now.messages).messages, result.edits)) {
+    if (now === undefined || !isStillThere(messages, withoutEqualIds(now.messages).messages, edits)) {
       this.#view = now ?? this.#view;
       this.#failed('context.summary_discarded', { usage: { ...usage } });
       return 'discarded';
     }
     conversation.failures = 0;
-    await this.#record('summary', result.edits, usage);
+    await this.#record('summary', edits, usage);
     return 'done';
   }
 
@@ -203,7 +214,13 @@ class Compaction {
   async #trim(): Promise<void> {
     const { size, window, context } = this.#view;
     const target = size.with([]) + this.#room() * TARGET_SHARE;
-    const { edits, messages: reduced } = reduceHistory(this.#editable(), { settings: this.#settings, size, target, tools: context.tools });
+    const { edits, messages: reduced } = reduceHistory(this.#editable(), {
+      settings: this.#settings,
+      size,
+      target,
+      tools: context.tools,
+      notify: notifierOf(context),
+    });
     if (edits.length === 0) return;
     const tokens = size.with(reduced);
     // What may not go can be too large by itself: to take bit by bit of the rest would help nobody.
@@ -243,8 +260,12 @@ function scopeOf(context: HookContext): LLMScope {
     step,
     stepId: `${turnId}.summary`,
     runtime,
-    notify: (notice) => {
-      context.notify(notice);
-    },
+    notify: notifierOf(context),
+  };
+}
+
+function notifierOf(context: HookContext): HookContext['notify'] {
+  return (notice) => {
+    context.notify(notice);
   };
 }

@@ -53,7 +53,9 @@ export interface ContextPolicy {
  * `context.summary_failed` `{reason, failures, paused, usage}`; `context.summary_discarded` `{failures, paused, usage}`, as
  * the history had changed; `context.overflow` `{window, tokensBefore, tokensAfter, reduced}`; `context.ineffective`
  * `{layer}`: a compaction was recorded and the history stayed as it was, so no more are; `context.equal_ids` `{ids}`:
- * several messages have the same id, so no layer touches them.
+ * several messages have the same id, so no layer touches them; `context.edit_refused` `{layer, from, reason}`: a layer of
+ * your own wanted what may not be (`reason` is `protected`, `unknown_id`, `reversed`, `overlapping`, `no_message` or
+ * `no_edit`), and its other edits went on; `context.layer_failed` `{layer, message}`: `clear`, `fold` or `trim` threw.
  *
  * @throws TypeError for an option that does not exist, makes no sense, or contradicts another.
  *

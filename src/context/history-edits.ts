@@ -51,8 +51,8 @@ export function editsTo(built: readonly Message[], wanted: readonly Message[]): 
 /** True if all recorded messages up to the last that an edit replaces are there as they were, whatever was built beside them. */
 export function isStillThere(before: readonly Message[], now: readonly Message[], edits: readonly CompactionEdit[]): boolean {
   const [past, present] = [before.filter(isRecorded), now.filter(isRecorded)];
-  const last = edits.at(-1)?.to;
-  const end = past.findIndex(({ id }) => id === last) + 1;
+  const ends = new Set(edits.map(({ to }) => to));
+  const end = past.findLastIndex(({ id }) => ends.has(id)) + 1;
   return past.slice(0, end).every((message, index) => isSame(message, present[index]));
 }
 

@@ -42,7 +42,10 @@ export function overflowRecovery(settings: PolicySettings, conversations: Conver
       const before = await context.messages();
       const { tools } = conversations.of(context.signal, before);
       const target = Math.floor(Math.min(window, size.tokens) * TARGET_SHARE);
-      const { edits, messages } = reduceHistory(withoutEqualIds(before).messages, { settings, size, target, tools });
+      const notify: typeof context.notify = (notice) => {
+        context.notify(notice);
+      };
+      const { edits, messages } = reduceHistory(withoutEqualIds(before).messages, { settings, size, target, tools, notify });
       const tokensBefore = size.tokens;
       const tokensAfter = size.with(messages);
       context.notify({ name: 'context.overflow', data: { window, tokensBefore, tokensAfter, reduced: edits.length > 0 } });

@@ -670,14 +670,6 @@ describe('bad input', () => {
     expect(() => createContextPolicy(options)).toThrow(message);
   });
 
-  it.each([undefined, {}, { edits: [], messages: 5 }])('a layer of a host’s own that gives %j ends the turn with what it should give', async (given) => {
-    const policy = createContextPolicy({ window: windowFor(HISTORY, 0.9), clear: () => given as unknown as LayerResult });
-
-    const { result } = await runWith(policy, { llm: sessionModel({ steps: ['ok'] }), transcript: transcriptOf(HISTORY) });
-
-    expect(result).toMatchObject({ stopReason: 'fatal_error', error: { message: expect.stringMatching(/`clear` gave no result.*edits/) as string } });
-  });
-
   it('has its members named as they are used', () => {
     const policy = createContextPolicy();
 
