@@ -15,8 +15,10 @@ import type { AnyTool } from '../core/tool.ts';
 import type { Transcript } from '../core/transcript.ts';
 import { addUsage, NO_USAGE, type Usage } from '../core/usage.ts';
 import { assertMembers, assertRuntime, assertType } from './assert-context.ts';
+import { checkedEdits } from './checked-edits.ts';
 import { contextWindow } from './context-window.ts';
-import { isEdited, withoutEqualIds } from './history-edits.ts';
+import { isEdited, isSameRecord, withoutEqualIds } from './history-edits.ts';
+import { applyEdits } from './layer.ts';
 import type { PolicySettings } from './policy-settings.ts';
 import { requestSize } from './request-size.ts';
 
@@ -95,7 +97,8 @@ async function summarizeSession(
   const window = contextWindow(llm, settings);
   const record = recorder(options);
   let spent = NO_USAGE;
-  const { edits, messages: summarized } = await summarize(withoutEqualIds(messages).messages, {
+  const { messages: editable } = withoutEqualIds(messages);
+  const result = await summarize(editable, {
     llm: settings.summarizer ?? llm,
     estimator,
     runtime,
@@ -116,9 +119,12 @@ async function summarizeSession(
     },
   });
   options.signal?.throwIfAborted();
-  if (edits.length === 0) throw new TurnloopError('nothing_to_compact', 'There is nothing to summarise: all of the history is recent, or kept.');
-  if (transcript.openTurn() !== undefined || transcript.buildMessages() !== messages) throw historyChanged();
-  const [tokensBefore, tokensAfter] = [size.tokens, size.with(summarized)];
+  if (result.edits.length === 0) throw new TurnloopError('nothing_to_compact', 'There is nothing to summarise: all of the history is recent, or kept.');
+  // Nobody hears of what a layer of the host's own may not do: there is no turn.
+  const edits = checkedEdits(editable, result.edits, { layer: 'summary', notify: () => undefined });
+  if (edits.length === 0) throw new TurnloopError('summary_failed', 'None of the edits of `summarize` may be recorded: see `context.edit_refused` of createContextPolicy.');
+  if (transcript.openTurn() !== undefined || !isSameRecord(transcript.buildMessages(), messages)) throw historyChanged();
+  const [tokensBefore, tokensAfter] = [size.tokens, size.with(applyEdits(messages, edits))];
   await record({ type: 'compaction', layer: 'summary', edits, tokensBefore, tokensAfter });
   // A turn, or somebody else's compaction, may have come while the event was written.
   if (!isEdited(messages, transcript.buildMessages(), edits)) throw historyChanged();

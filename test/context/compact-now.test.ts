@@ -1,7 +1,7 @@
 /** Manual compaction: a host that summarises a session between turns. */
 import { describe, expect, it } from 'vitest';
-import { createTranscript, LLMError, type RecordedEvent, type Transcript, userMessage } from 'turnloop';
-import { type CompactOptions, createContextPolicy } from 'turnloop/context';
+import { createTranscript, LLMError, type Message, type RecordedEvent, type Transcript, userMessage } from 'turnloop';
+import { type CompactOptions, createContextPolicy, type LayerResult } from 'turnloop/context';
 import { checkTranscript, hanging, type Reply, scriptedLLM, startScripted, virtualRuntime } from 'turnloop/testing';
 import { brokenRules } from '../properties/protocol-rules.ts';
 import { longHistory, readTool, runWith, sessionModel, summariesOf, transcriptOf } from './sessions.ts';
@@ -14,6 +14,9 @@ function compact(transcript: Transcript, reply: Reply = { content: SUMMARY, usag
   const llm = scriptedLLM([reply]);
   return createContextPolicy().compact({ transcript, llm, runtime: virtualRuntime({ idPrefix: 'now' }), ...options });
 }
+
+/** What the host tells the model in each request. */
+let clock = 0;
 
 describe('policy.compact', () => {
   it('summarises a session below every threshold, records it by the laws, and tells what it did', async () => {
@@ -91,15 +94,41 @@ describe('policy.compact', () => {
     expect(checkTranscript(transcript.events, { complete: true })).toStrictEqual([]);
   });
 
-  it('CP10 D8 does nothing, if a turn began meanwhile', async () => {
+  it('CP10 D8 does nothing, if a turn came meanwhile', async () => {
     const transcript = transcriptOf(HISTORY);
+    const said = userMessage('And now?', { id: 'said' });
     const begin: Reply = () => {
-      transcript.record({ type: 'turn.begin', turnId: 'turn_x', at: 0, version: 1, inputCount: 0 });
+      transcript.record({ type: 'turn.begin', turnId: 'turn_x', at: 0, version: 1, inputCount: 1 });
+      transcript.record({ type: 'message', turnId: 'turn_x', at: 0, message: said });
       transcript.record({ type: 'turn.end', turnId: 'turn_x', at: 0, stopReason: 'stopped', steps: 0 });
       return { content: SUMMARY, usage: {} };
     };
 
     await expect(compact(transcript, begin)).rejects.toMatchObject({ code: 'history_changed' });
+    expect(transcript.buildMessages()).toStrictEqual([...HISTORY, said]);
+  });
+
+  it.each<readonly [string, (messages: readonly Message[]) => readonly Message[]]>([
+    ['in a list of its own', (messages) => [...messages]],
+    ['of messages that are copies', (messages) => structuredClone(messages)],
+    ['with the time behind it', (messages) => [...messages, userMessage(`It is ${(clock += 1)}.`, { transient: true })]],
+  ])('CP10 works where the history is built anew each time, %s', async (_name, build) => {
+    const own = transcriptOf(HISTORY);
+
+    const report = await compact({ ...own, buildMessages: () => build(own.buildMessages()) });
+
+    expect(report.tokensAfter).toBeLessThan(report.tokensBefore);
+    expect(summariesOf(own.buildMessages())).toHaveLength(1);
+  });
+
+  it('refuses what a summary of the host’s own may not do', async () => {
+    const transcript = transcriptOf(HISTORY);
+    const takesTask = (messages: readonly Message[]): Promise<LayerResult> =>
+      Promise.resolve({ edits: [{ from: 'task', to: 'reply_1', messages: [] }], messages, tokensBefore: 0, tokensAfter: 0 });
+
+    const compaction = createContextPolicy({ summarize: takesTask }).compact({ transcript, llm: scriptedLLM([]) });
+
+    await expect(compaction).rejects.toMatchObject({ code: 'summary_failed' });
     expect(transcript.buildMessages()).toStrictEqual(HISTORY);
   });
 

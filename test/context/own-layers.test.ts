@@ -91,6 +91,21 @@ describe('an edit of a host’s own layer', () => {
     expect(layersOf(outcome)).toStrictEqual(['trim']);
   });
 
+  it('of layer 5 never names what was built for one request', async () => {
+    const trim: TrimLayer = (messages) => resultOf(messages.filter(({ id }) => id !== 'reply_2' && id !== 'result_call_2' && id !== 'built'), []);
+    const policy = createContextPolicy({ clear: false, fold: false, summarize: false, trim, window });
+    const transcript = transcriptOf(history);
+
+    const outcome = await runWith(policy, {
+      llm: sessionModel({ steps: ['ok'] }),
+      transcript,
+      buildMessages: () => transcript.buildMessages().flatMap((message) => (message.id === 'reply_3' ? [built, message] : [message])),
+    });
+
+    expect(outcome.recorded.find(({ type }) => type === 'compaction')).toMatchObject({ edits: [{ from: 'reply_2', to: 'result_call_2', messages: [] }] });
+    expect(transcript.findings()).toStrictEqual([]);
+  });
+
   it('of layer 5 may take the first task, but nothing that is pinned, and not what a person said last', async () => {
     const without = (id: string) => async (): Promise<readonly unknown[]> => {
       const trim: TrimLayer = (messages) => resultOf(messages.filter((message) => message.id !== id && textOf(message) !== id), []);
