@@ -433,8 +433,7 @@ class Fold {
         this.#beginStep(event);
         break;
       case 'usage':
-        // What is spent beside the turn, such as a summary between two turns, is not the turn's.
-        if (event.turnId === this.#turn?.begin.turnId) this.#addUsage(event);
+        this.#addUsage(event);
         return;
       case 'content.part':
       case 'tool.call':
@@ -551,10 +550,12 @@ class Fold {
     else this.#deferred.push(clean);
   }
 
-  #addUsage({ modelId, usage, purpose, stepId }: UsageEvent): void {
+  #addUsage({ turnId, modelId, usage, purpose, stepId }: UsageEvent): void {
     const turn = this.#turn;
-    if (turn !== undefined) {
-      turn.usage = addUsage(turn.usage, usage);
+    const sum = addUsage(turn?.usage ?? NO_USAGE, usage);
+    // What is spent beside the turn, such as a summary between two turns, is not the turn's.
+    if (turn?.begin.turnId === turnId) {
+      turn.usage = sum;
       turn.usageByModel.set(modelId, addUsage(turn.usageByModel.get(modelId) ?? NO_USAGE, usage));
     }
     if (purpose === 'step' && stepId !== undefined && this.#step?.begin.stepId === stepId) this.#step.usage = usage;
