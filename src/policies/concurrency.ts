@@ -111,8 +111,9 @@ export function createConcurrencyLimit(max: number): ConcurrencyLimit {
         // It has a place, and would wait for a second one while it holds up all others, or itself.
         if (isCountedBy(request, places)) return llm.chat(request);
         const placed = countedBy(request, places);
+        // Once: two who give back what they were just given, each for the other, would go on for ever.
+        pauseAttempt(request);
         for (;;) {
-          pauseAttempt(request);
           const { held, response } = await run<PlaceUse>(request.signal, () => chatUnlessHeld(llm, placed));
           if (held === undefined) return response;
           await held;

@@ -113,10 +113,9 @@ export function withRateLimit(llm: LLM, limit: RateLimit): LLM {
   if (limiter === undefined) throw new TypeError(`withRateLimit needs a limit from createRateLimit. For example: ${WITH_ARGUMENT.example}.`);
   return decorateLLM(llm, async (request) => {
     if (isCountedBy(request, limiter)) return llm.chat(request);
-    const enter = (): Promise<Ticket> => {
-      pauseAttempt(request);
-      return limiter.enter(request, llm);
-    };
+    // Once: two who give back what they were just given, each for the other, would go on for ever.
+    pauseAttempt(request);
+    const enter = (): Promise<Ticket> => limiter.enter(request, llm);
     let ticket: Ticket | undefined;
     /** Says once of each attempt how it ended. */
     const settle = (tell: (sent: Ticket) => void): void => {

@@ -131,13 +131,12 @@ class PaidRequest implements AttemptToll {
 
   /** By WB5: asked by whoever is about to send the request. */
   take(): Promise<void> | undefined {
-    // Whoever made an attempt without waiting for us is done already.
-    if (this.#isOver) return undefined;
+    // Timeouts inside have given up on whoever asks.
+    if (this.#isOver) return Promise.reject(new LLMError({ kind: 'refused', message: 'The attempt was not sent: its request is over.' }));
     const reserved = this.#parts.ledger.reserve(this.#reservation);
     if (reserved === undefined) this.#state = 'sent';
     return reserved?.then(
       () => {
-        // Timeouts inside may have given up on whoever waited.
         if (this.#isOver) this.giveBack();
       },
       (error: unknown) => {
