@@ -50,7 +50,7 @@ function ofBudget(budget: Budget): StopCondition {
   const { ledger } = budgetParts(budget, 'maxBudget');
   assertSomeLimit(ledger.limits);
   return function maxBudget({ usage, afterReply }: StopState): StopDecision | undefined {
-    if (afterReply && totalTokens(usage) > 0 && ledger.spending.tokens === 0) {
+    if (afterReply && totalTokens(usage) > 0 && ledger.spending.tokens === 0 && !ledger.wasAsked) {
       // A limit that nothing counts towards is none. The loop ends a turn whose condition fails.
       throw new Error('The turn spends tokens, and nothing is booked on its budget. Put it around the model: withBudget(llm, budget).');
     }

@@ -1,7 +1,8 @@
 /**
  * Prices: what the tokens of a model cost, by a table of the host's. Nothing here knows a price of its own.
  *
- * - P1 A model that is not in the table has no cost: undefined, never 0, and never the price of a similar name.
+ * - P1 A model that is not in the table has no cost: undefined, never 0, and never the price of a similar name, but
+ *   for dated snapshots of one that is.
  * - P2 Names of models are data: they are keys of a `Map`, and only own properties of a table count.
  */
 import { isRecord } from '../core/json.ts';
@@ -9,6 +10,8 @@ import type { Usage } from '../core/usage.ts';
 
 const PER = 1_000_000;
 const EXAMPLE = "createPrices({ 'gpt-5-mini': { input: 0.25, output: 2, cacheRead: 0.025 } })";
+/** What names of dated snapshots end with: a date, or four digits. */
+const SNAPSHOT = /-(?:\d{4}-\d{2}-\d{2}|\d{8}|\d{4})$/;
 const RATES = ['input', 'output', 'cacheRead', 'cacheWrite'] as const;
 
 /** What a million tokens cost, in a currency of the host's choice. */
@@ -32,8 +35,9 @@ export interface Prices {
 /**
  * Makes prices of a table.
  *
- * A name has to be the whole name: many providers answer a request for `gpt-5-mini` as `gpt-5-mini-2025-08-07`, and a
- * `LLMResponse.modelId` is that. Put both in, or pass an object whose `get` knows such names.
+ * A dated snapshot (`-2025-08-07`, `-20250807` or `-0807` at the end) that is not in the table has the price of the name
+ * without its date: many providers answer a request for `gpt-5-mini` as `gpt-5-mini-2025-08-07`. Any other name has to be
+ * the whole name.
  *
  * @param table - Prices by name of the model, in an object or a map; copied.
  * @throws TypeError for anything but numbers of at least 0 per million tokens, `input` and `output` among them.
@@ -48,7 +52,7 @@ export function createPrices(table: Readonly<Record<string, ModelPrice>> | Reado
   const entries: Iterable<readonly [string, ModelPrice]> = table instanceof Map ? table : Object.entries(table);
   const prices = new Map<string, ModelPrice>();
   for (const [modelId, price] of entries) prices.set(modelId, checkedPrice(modelId, price));
-  return prices;
+  return { get: (modelId) => prices.get(modelId) ?? prices.get(modelId.replace(SNAPSHOT, '')) };
 }
 
 /**

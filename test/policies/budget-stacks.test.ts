@@ -1,7 +1,7 @@
 /**
  * Budgets together with what waits: breakers, limits, retries and fallbacks around them and inside. Nobody may wait for
  * ever, nothing that was not sent may cost anything, and nothing that was sent may be forgotten. In any stack, by chance:
- * `budget-stacks.property.test.ts`.
+ * `budget.property.test.ts`.
  */
 import { describe, expect, it } from 'vitest';
 import { decorateLLM, type LLM, toUsage } from 'turnloop';
