@@ -1,15 +1,18 @@
 /**
  * Ready-made policies: decorators of models, stop conditions and recoveries. Needs nothing but `turnloop`.
  *
- * Decorators of models work alone and in any order; the order says what they mean. From the inside out, the usual one:
- * model, `withThinkTags`, `withTimeouts`, limits, `withBudget`, `withRetry`, `withCircuitBreaker`, `withFallback`.
+ * Decorators of models work alone and together; the order says what they mean. From the inside out, the usual one: model,
+ * `withThinkTags`, `withTimeouts`, `withBudget`, limits, `withRetry`, `withCircuitBreaker`, `withFallback`; of limits,
+ * `withRateLimit` inside of a concurrency limit. Whoever shares a budget, a breaker and limits among several models puts them
+ * around each in the same order: in different orders two requests may wait for each other.
  *
  * | inside | outside | what it means | the other way round |
  * | --- | --- | --- | --- |
  * | `withTimeouts` | limits | times run from when the request is sent | they run while it waits for its place |
  * | `withTimeouts` | `withRetry` | an attempt out of time is retried | each attempt is timed anew; only `totalMs` is for all of them, and ends them |
  * | limits | `withRetry` | a place is taken for each attempt, and free between them | a request keeps its place while it waits for its next attempt |
- * | `withBudget` | `withRetry` | each attempt is asked for before it is sent, and counted | as well, but a wait between attempts keeps the reply's reserve, and one that is aborted counts once more |
+ * | `withBudget` | limits | what is set aside for a request is set aside when it is sent | the same, and given back while the request waits for its place |
+ * | `withBudget` | `withRetry` | each attempt is asked for before it is sent, and counted | as well, for attempts that the retry tells of |
  * | `withRetry` | `withCircuitBreaker` | requests count that failed for good; a probe is retried too; retries wait while it is open | each attempt counts; a probe is one attempt; one that is refused ends the request |
  * | `withRetry` | `withFallback` | a model is given up only after its retries | the models are tried in turn, then all of them again |
  * | `withTimeouts` | `withCircuitBreaker` | a probe that hangs is given up | the pause counts as time to the first token |

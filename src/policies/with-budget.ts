@@ -5,9 +5,9 @@
  * - WB2 What a provider told is what counts. Where it told nothing, the estimate does: a reply without a count, a request
  *   that was cut off. Never both.
  * - WB3 A request that stands under the same budget twice is counted once.
+ * - WB4 Each attempt that something further inside makes is counted, and has to fit, like the first.
  * - WB5 The budget sets something aside only for a request that is really under way: it is taken in the same breath in which
  *   the request is sent, and given back while it waits inside. So whoever waits for the budget waits for models alone.
- * - WB4 Each attempt that something further inside makes is counted, and has to fit, like the first.
  */
 import { assertLLM } from '../core/assert.ts';
 import { attemptChat } from '../core/attempt-chat.ts';
@@ -42,7 +42,8 @@ const ARGUMENT = { taker: 'withBudget', example: "withBudget(openAIChat({ model:
  *
  * Put it around the adapter, inside of `withRetry` and `withFallback`: then each attempt is checked, and each model pays its
  * own price. Outside of them it still counts and checks each attempt that they tell of, but estimates a fallback's as the
- * first model's, and counts a request that was aborted between two attempts once more.
+ * first model's. Share it in one order of decorators, and do not ask another model under the same budget from within a
+ * request: that one would wait for its own outer request.
  *
  * Notices: `budget.spent {modelId, requestTokens, tokens, cost?, remainingTokens?, remainingCost?}` after each request that
  * cost something, `budget.refused {modelId, estimatedTokens, message, tokens, cost?, remainingTokens?, remainingCost?}`, and
