@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import type { NO_USAGE} from 'turnloop';
 import { LLMError, type StopState, toUsage } from 'turnloop';
-import { createBudget, createPrices, maxBudget, withBudget, withRetry } from 'turnloop/policies';
-import { recordingTool, repeat, runScripted, toolCall } from 'turnloop/testing';
+import { createBudget, createPrices, maxBudget, withBudget, withFallback, withRetry } from 'turnloop/policies';
+import { recordingTool, repeat, runScripted, scriptedLLM, toolCall } from 'turnloop/testing';
 
 const prices = createPrices({ 'scripted-model': { input: 1_000_000, output: 2_000_000 }, free: { input: 0, output: 0 } });
 const usage = { inputTokens: 100, outputTokens: 10 };
@@ -141,6 +141,20 @@ describe('maxBudget with a shared budget', () => {
 
     expect(result).toMatchObject({ stopReason: 'max_budget', stoppedBy: 'maxBudget', steps: 1 });
     expect(tool.runs).toHaveLength(0);
+  });
+
+  it('A2 C3 C4 lets a turn go on that a model beside the budget answers, where the one under it is down', async () => {
+    const budget = createBudget({ maxTokens: 1_000 });
+    const down = scriptedLLM([repeat(new LLMError({ kind: 'overloaded', message: 'Down.' }))], { modelId: 'big' });
+
+    const { result } = await runScripted({
+      replies: [{ content: 'free answer', usage }],
+      decorate: (free) => withFallback([withBudget(down, budget), free]),
+      stopWhen: [maxBudget(budget)],
+    });
+
+    expect(result).toMatchObject({ stopReason: 'end_turn', text: 'free answer' });
+    expect(budget.spent.tokens).toBe(0);
   });
 
   it('A2 C4 ends a turn whose model is not under the budget, and says what is missing', async () => {

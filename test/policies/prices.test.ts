@@ -37,6 +37,12 @@ describe('costOf', () => {
     },
   );
 
+  it.each(['gpt-5-mini-2025-08-07', 'gpt-5-mini-20250807', 'gpt-5-mini-0807'])('C5 takes %s for a dated snapshot of the model in the table', (modelId) => {
+    const prices = createPrices({ 'gpt-5-mini': { input: 0.25, output: 2 } });
+
+    expect(costOf(toUsage({ outputTokens: MILLION }), modelId, prices)).toBe(2);
+  });
+
   it('C5 takes a name of a model as data, whatever it says', () => {
     const table = JSON.parse('{ "__proto__": { "input": 1, "output": 1 } }') as Record<string, ModelPrice>;
 
