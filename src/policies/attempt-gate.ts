@@ -74,14 +74,23 @@ function both(outer: AttemptToll, inner: AttemptToll): AttemptToll {
  * `for (let held = heldBack(request); held !== undefined; held = heldBack(request)) await held;`
  */
 export function heldBack(request: GatedRequest): Promise<void> | undefined {
+  return heldByGate(request) ?? takeToll(request);
+}
+
+/** Asks the gate alone: whoever has something that others wait for gives it back while it is held. */
+export function heldByGate(request: GatedRequest): Promise<void> | undefined {
   let isOpen = false;
   try {
     const held = request[GATE]?.();
     isOpen = held === undefined;
-    if (!isOpen) return held;
+    return held;
   } finally {
     if (!isOpen) request[TOLL]?.giveBack();
   }
+}
+
+/** Takes the toll alone, behind the gate: whoever has a place keeps it meanwhile, since nobody who has a toll waits for one. */
+export function takeToll(request: GatedRequest): Promise<void> | undefined {
   return request[TOLL]?.take();
 }
 

@@ -9,7 +9,7 @@ import { attemptChat } from '../core/attempt-chat.ts';
 import { decorateLLM, type LLM, type LLMRequest, type LLMResponse } from '../core/llm.ts';
 import type { Tool } from '../core/tool.ts';
 import { assertLLM, assertTool } from '../core/assert.ts';
-import { heldBack, pauseAttempt } from './attempt-gate.ts';
+import { heldByGate, pauseAttempt, takeToll } from './attempt-gate.ts';
 import { countedBy, isCountedBy } from './counting.ts';
 
 /**
@@ -135,11 +135,17 @@ type PlaceUse = { readonly held: Promise<void>; readonly response?: undefined } 
  * that the breaker waits for may need it.
  */
 async function chatUnlessHeld(llm: LLM, request: LLMRequest): Promise<PlaceUse> {
-  const held = heldBack(request);
-  if (held === undefined) return { response: await attemptChat(llm, request) };
-  // It is awaited once the place is free.
-  held.catch(() => undefined);
-  return { held };
+  for (;;) {
+    const held = heldByGate(request);
+    if (held !== undefined) {
+      // It is awaited once the place is free.
+      held.catch(() => undefined);
+      return { held };
+    }
+    const toll = takeToll(request);
+    if (toll === undefined) return { response: await attemptChat(llm, request) };
+    await toll;
+  }
 }
 
 /** The tool with another `execute`. Calls the methods on the tool itself, which may be an object of a class. */

@@ -10,7 +10,7 @@
  * | --- | --- | --- | --- |
  * | `withTimeouts` | limits | times run from when the request is sent | they run while it waits for its place |
  * | `withTimeouts` | `withRetry` | an attempt out of time is retried | each attempt is timed anew; only `totalMs` is for all of them, and ends them |
- * | limits | `withRetry` | a place is taken for each attempt, and free between them | a request keeps its place while it waits for its next attempt |
+ * | limits | `withRetry` | a place is taken for each attempt, and free between them | a request keeps its place while it waits for its next attempt; not under a circuit breaker, whose probe may need that place |
  * | `withBudget` | limits | what is set aside for a request is set aside when it is sent | the same, and given back while the request waits for its place |
  * | `withBudget` | `withRetry` | each attempt is asked for before it is sent, and counted | as well, for attempts that the retry tells of |
  * | `withRetry` | `withCircuitBreaker` | requests count that failed for good; a probe is retried too; retries wait while it is open | each attempt counts; a probe is one attempt; one that is refused ends the request |
