@@ -97,14 +97,28 @@ export type LLMErrorKind =
   | 'aborted'
   | 'unknown';
 
-const PASSING: ReadonlySet<LLMErrorKind> = new Set<LLMErrorKind>([
-  'rate_limit',
-  'overloaded',
-  'server',
-  'network',
-  'timeout',
-  'malformed_response',
-]);
+/** Every kind, and whether it passes by itself: then the same request may succeed later, or with another provider. */
+export const LLM_ERROR_KINDS: Readonly<Record<LLMErrorKind, boolean>> = {
+  rate_limit: true,
+  overloaded: true,
+  server: true,
+  network: true,
+  timeout: true,
+  malformed_response: true,
+  auth: false,
+  permission: false,
+  not_found: false,
+  quota: false,
+  invalid_request: false,
+  invalid_history: false,
+  context_overflow: false,
+  request_too_large: false,
+  media_rejected: false,
+  content_filter: false,
+  refused: false,
+  aborted: false,
+  unknown: false,
+};
 
 /** A part of a reply that was cut off: everything but calls, of which none may run. */
 export type PartialReplyPart = TextPart | ThinkingPart | MediaPart | ProviderPart;
@@ -169,7 +183,7 @@ export class LLMError extends TurnloopError {
   constructor(options: LLMErrorOptions) {
     super(options.code ?? options.kind, options.message, { cause: options.cause });
     this.kind = options.kind;
-    this.retryable = options.retryable ?? PASSING.has(options.kind);
+    this.retryable = options.retryable ?? (Object.hasOwn(LLM_ERROR_KINDS, options.kind) && LLM_ERROR_KINDS[options.kind]);
     this.stopReason = options.stopReason;
     this.status = options.status;
     this.provider = options.provider;
