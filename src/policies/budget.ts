@@ -7,7 +7,8 @@
 import { assertOptions } from '../core/assert.ts';
 import { isRecord } from '../core/json.ts';
 import type { ModelUsage } from '../core/transcript.ts';
-import { toUsage, type Usage } from '../core/usage.ts';
+import { NO_USAGE, toUsage, type Usage } from '../core/usage.ts';
+import { assertMembers } from '../context/assert-context.ts';
 import { createTokenEstimator, type TokenEstimator } from '../context/token-estimator.ts';
 import { BudgetLedger } from './budget-ledger.ts';
 import { assertLimits, type BudgetLimits, type Spending } from './budget-limits.ts';
@@ -125,6 +126,7 @@ export function createBudget(options: BudgetOptions = {}): Budget {
         'For example: createBudget({ maxTokens: 500_000, outputReserve: 4_000 }).',
     );
   }
+  assertMembers(estimator, ['estimateRequest', 'estimateText', 'observe'], { option: 'estimator', taker: 'createBudget', example: 'createBudget({ maxTokens: 500_000, estimator: createTokenEstimator() })' });
   const ledger = new BudgetLedger(options);
   if (snapshot !== undefined) restore(ledger, snapshot);
 
@@ -137,7 +139,7 @@ export function createBudget(options: BudgetOptions = {}): Budget {
       return { ...(tokens !== Infinity && { tokens }), ...(cost !== Infinity && { cost }) };
     },
     add: (modelId, usage) => {
-      if (typeof modelId !== 'string' || !isRecord(usage)) {
+      if (typeof modelId !== 'string' || !isRecord(usage) || wrongCounter(usage) !== undefined) {
         throw new TypeError("add takes the name of a model and its tokens: budget.add('gpt-5-mini', { inputTokens: 1200, outputTokens: 80 }).");
       }
       ledger.book(modelId, toUsage(usage));
@@ -171,8 +173,18 @@ function restore(ledger: BudgetLedger, snapshot: unknown): void {
   }
   for (const model of snapshot['models'] as readonly unknown[]) {
     if (!isRecord(model) || typeof model['modelId'] !== 'string' || !isRecord(model['usage'])) throw refuse('has a model without a name or tokens');
+    const wrong = wrongCounter(model['usage']);
+    if (wrong !== undefined) throw refuse(`has \`${wrong}\`, which is no count of tokens`);
     ledger.book(model['modelId'], toUsage(model['usage']));
   }
   const { estimatedTokens } = snapshot;
   if (typeof estimatedTokens === 'number' && estimatedTokens > 0) ledger.estimatedTokens = estimatedTokens;
+}
+
+/** The first member that is no counter, or no whole number of at least 0; undefined if all are. */
+function wrongCounter(usage: Readonly<Record<string, unknown>>): string | undefined {
+  return Object.keys(usage).find((name) => {
+    const count = usage[name];
+    return !Object.hasOwn(NO_USAGE, name) || (count !== undefined && (typeof count !== 'number' || !Number.isSafeInteger(count) || count < 0));
+  });
 }

@@ -7,6 +7,7 @@ import { assertLLM, assertNumbers, assertOptions } from '../core/assert.ts';
 import { attemptChat } from '../core/attempt-chat.ts';
 import { type LLMError, toLLMError } from '../core/errors.ts';
 import { decorateLLM, type FailedAttempt, type LLM } from '../core/llm.ts';
+import { assertMembers } from '../context/assert-context.ts';
 import { heldBack, pauseAttempt } from './attempt-gate.ts';
 import { countedBy, isCountedBy, sentFailure } from './counting.ts';
 import { RateLimiter, type RateLimitEstimator, type Ticket } from './rate-limiter.ts';
@@ -72,6 +73,9 @@ const limiters = new WeakMap<RateLimit, RateLimiter>();
  */
 export function createRateLimit(options: RateLimitOptions = {}): RateLimit {
   assertOptions(options, OPTIONS, ARGUMENT);
+  if (options.estimator !== undefined) {
+    assertMembers(options.estimator, ['estimateRequest', 'observe'], { option: 'estimator', taker: 'createRateLimit', example: 'createRateLimit({ tokensPerMinute: 200_000, estimator: createTokenEstimator() })' });
+  }
   const perMinute = { least: 1, whole: true, orInfinity: true };
   assertNumbers(options, { requestsPerMinute: perMinute, tokensPerMinute: perMinute, maxRetryAfterMs: { least: 0, orInfinity: true } }, ARGUMENT);
   const limiter = new RateLimiter(options);

@@ -5,7 +5,7 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { decorateLLM, type LLM, LLMError, type LLMResponse, NO_USAGE, toUsage } from 'turnloop';
-import { type BudgetEstimator, type BudgetOptions, createBudget, createPrices, withBudget, withCircuitBreaker, createCircuitBreaker, withFallback, withRetry } from 'turnloop/policies';
+import { type BudgetEstimator, type BudgetOptions, createBudget, createPrices, createRateLimit, withBudget, withCircuitBreaker, createCircuitBreaker, withFallback, withRetry } from 'turnloop/policies';
 import { cutStream, delayed, hanging, llmRequest, type Script, scriptedLLM, stalled, stubborn, virtualRuntime, runScripted } from 'turnloop/testing';
 import { failure, startRequest } from './decorated.ts';
 
@@ -574,5 +574,27 @@ describe('createBudget', () => {
 
   it('refuses to add what is no usage', () => {
     expect(() => createBudget().add('m', 5 as never)).toThrow("budget.add('gpt-5-mini', { inputTokens: 1200, outputTokens: 80 })");
+  });
+});
+
+describe('what a budget is given', () => {
+  it.each([{ inputTokens: -5 }, { inputTokens: '500' }, { inputTokens: 0.5 }, { tokens: 500 }])('C4 refuses to add %j, which is no count of tokens', (usage) => {
+    const budget = createBudget({ maxTokens: 1_000 });
+
+    expect(() => {
+      budget.add('m', usage as object);
+    }).toThrow('add takes the name of a model and its tokens');
+    expect(budget.spent.tokens).toBe(0);
+  });
+
+  it('C4 refuses a snapshot whose counters are no numbers, and names the counter', () => {
+    const snapshot = { version: 1, estimatedTokens: 0, models: [{ modelId: 'm', usage: { inputTokens: '900' } }] };
+
+    expect(() => createBudget({ snapshot: snapshot as never })).toThrow('has `inputTokens`, which is no count of tokens');
+  });
+
+  it('C4 C10 refuses an estimator that is none, and names what it lacks', () => {
+    expect(() => createBudget({ estimator: {} as never })).toThrow('createBudget: `estimator` has no function `estimateRequest`');
+    expect(() => createRateLimit({ estimator: {} as never })).toThrow('createRateLimit: `estimator` has no function `estimateRequest`');
   });
 });
