@@ -8,7 +8,8 @@
  *   built anew for each request does not count.
  * - H5 A summary that fails or is thrown away changes nothing; layer 5 then does what must be done. Three in a row pause
  *   summaries.
- * - H6 A history that a compaction did not change is left alone: nothing is paid for twice.
+ * - H6 A layer that found nothing worth a change is asked again when the request has grown: it looks at the whole history.
+ * - H7 A history that a compaction did not change is left alone: nothing is paid for twice.
  */
 import { messageOf } from '../core/errors.ts';
 import type { CompactionEdit } from '../core/events.ts';
@@ -94,6 +95,7 @@ class Compaction {
       if (layer === false || !this.#isDue(at)) continue;
       const { size, context } = this.#view;
       const minGain = this.#batch() / size.scale;
+      if (this.#isIdle(name, minGain)) continue;
       const whose = { layer: name, notify: notifierOf(context) };
       const messages = this.#editable();
       const edits = attemptLayer(whose, () => {
@@ -101,6 +103,7 @@ class Compaction {
         return checkedEdits(messages, result.edits, whose);
       });
       if (edits !== undefined && edits.length > 0) await this.#record(name, edits);
+      else this.#view.conversation.idle.set(name, { tokens: size.tokens, minGain });
     }
     if (this.#isDue(summarizeAt)) await this.#summarizeOrTrim();
   }
@@ -108,6 +111,13 @@ class Compaction {
   #isDue(share: number): boolean {
     const { size, window, conversation } = this.#view;
     return !conversation.isStuck && size.tokens >= Math.min(share * window.tokens, window.reserveAt);
+  }
+
+  /** True if a layer found nothing when the request was hardly smaller, and no less would do now. */
+  #isIdle(layer: string, minGain: number): boolean {
+    const { conversation, size, window } = this.#view;
+    const idle = conversation.idle.get(layer);
+    return idle !== undefined && minGain >= idle.minGain && size.tokens < idle.tokens + window.tokens * COLD_BATCH;
   }
 
   /** The history as layers get it. */
@@ -241,6 +251,7 @@ class Compaction {
     await context.record({ type: 'compaction', layer, edits, tokensBefore: size.tokens, tokensAfter });
     const data: JsonObject = { layer, tokensBefore: size.tokens, tokensAfter, window: window.tokens, ...(usage !== undefined && { usage: { ...usage } }) };
     context.notify({ name: 'context.compacted', data });
+    conversation.idle.clear();
     const view = await this.#look(context);
     if (view === undefined) return;
     this.#view = view;

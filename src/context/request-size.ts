@@ -30,6 +30,16 @@ export interface Conversation {
   toldEqualIds: boolean;
   /** The tools of the last step. */
   tools: readonly AnyTool[];
+  /** Layers that found nothing worth a change, and when: they look at the whole history, so not at each step anew. */
+  readonly idle: Map<string, IdleLayer>;
+}
+
+/** When a layer found nothing. */
+interface IdleLayer {
+  /** Tokens of the request then. */
+  readonly tokens: number;
+  /** What it was to gain at least. */
+  readonly minGain: number;
 }
 
 /** So many messages a turn may begin with, behind the last reply that was seen. */
@@ -62,7 +72,7 @@ export class Conversations {
   }
 
   #before(messages: readonly Message[]): Conversation {
-    const fresh: Conversation = { counted: undefined, lastReplyAt: undefined, failures: 0, pause: 0, isStuck: false, toldEqualIds: false, tools: [] };
+    const fresh: Conversation = { counted: undefined, lastReplyAt: undefined, failures: 0, pause: 0, isStuck: false, toldEqualIds: false, tools: [], idle: new Map() };
     const reply = messages.slice(-LOOK_BACK).findLast((message) => this.#byReply.has(message));
     const known = reply === undefined ? undefined : this.#byReply.get(reply);
     if (known === undefined) return fresh;

@@ -216,7 +216,7 @@ function assertSummarizeOptions(options: SummarizeHistoryOptions): void {
   assertOptions(options, OPTIONS, ARGUMENT);
   assertLLM(options.llm, ARGUMENT);
   const { estimator, runtime, signal } = options;
-  if (estimator !== undefined) assertEstimator(estimator, ARGUMENT);
+  assertEstimator(estimator, { taker: ARGUMENT.taker });
   if (runtime !== undefined) assertRuntime(runtime, ARGUMENT);
   if (signal !== undefined) assertMembers(signal, ['throwIfAborted', 'addEventListener'], { ...ARGUMENT, option: 'signal' });
   for (const [name, type] of [['focus', 'string'], ['filesOf', 'function'], ['onUsage', 'function']] as const) {

@@ -39,6 +39,25 @@ describe('a text of varying length that is built for each request', () => {
   });
 });
 
+describe('a layer that finds nothing worth a change', () => {
+  it('D9 is asked again when the request has grown by a fiftieth of the window, not at each step', async () => {
+    let asked = 0;
+    const finds: ContextLayer = (messages) => {
+      asked += 1;
+      return { edits: [], messages, tokensBefore: 0, tokensAfter: 0 };
+    };
+    const small = [readTool(10)];
+    const history = longHistory({ exchanges: 40 });
+    const policy = createContextPolicy({ ...ONLY_CLEAR, clear: finds, window: windowFor(history, 0.6, small) });
+
+    const outcome = await runWith(policy, { llm: sessionModel({ steps: [...steps, 'ok'] }), tools: small, transcript: transcriptOf(history) });
+
+    expect(outcome.result.steps).toBe(31);
+    expect(asked).toBeGreaterThan(1);
+    expect(asked).toBeLessThan(16);
+  });
+});
+
 describe('an edit of a host’s own layer', () => {
   const PINNED = userMessage('The build is red on purpose.', { id: 'pinned', origin: 'host', pinned: true });
   const history = [PINNED, ...longHistory({ exchanges: 12 })];
