@@ -21,10 +21,7 @@ import { isEdited, isSameRecord, withoutEqualIds } from './history-edits.ts';
 import { applyEdits } from './layer.ts';
 import type { PolicySettings } from './policy-settings.ts';
 import { requestSize } from './request-size.ts';
-
-/** Of the window: what stays of the newest messages, and of a person's older ones. */
-const TAIL_SHARE = 0.15;
-const USER_SHARE = 0.125;
+import { summaryBudget } from './summary-budget.ts';
 
 const ARGUMENT = { taker: 'policy.compact', example: 'policy.compact({ transcript, llm })' };
 const OPTIONS: Readonly<Record<keyof CompactOptions, true>> = {
@@ -107,8 +104,7 @@ async function summarizeSession(
     keepMessages: settings.keepMessages,
     userMessageTokens: settings.userMessageTokens,
     ...(window !== undefined && {
-      keepTokens: (window.tokens * TAIL_SHARE) / size.scale,
-      userMessageTokens: Math.min(settings.userMessageTokens, (window.tokens * USER_SHARE) / size.scale),
+      ...summaryBudget(window.tokens / size.scale, settings.userMessageTokens),
       maxOutputTokens: window.outputTokens,
     }),
     focus,

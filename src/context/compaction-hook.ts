@@ -26,16 +26,14 @@ import { applyEdits, type LayerResult } from './layer.ts';
 import { learnCost } from './learn-cost.ts';
 import type { PolicySettings } from './policy-settings.ts';
 import { requestSize, type Conversation, type Conversations, type RequestSize } from './request-size.ts';
+import { summaryBudget } from './summary-budget.ts';
 
 /** With a cold cache a change costs nothing but its own work. */
 const COLD_BATCH = 0.02;
 /** A summary costs a request: what it frees has to be more than a few steps' worth. */
 const SUMMARY_BATCH = 0.1;
-/** Of what the window has for messages: what a trim leaves, and the parts of what a summary leaves. */
+/** Of what the window has for messages: what a trim leaves. */
 const TARGET_SHARE = 0.4;
-const TAIL_SHARE = 0.15;
-const USER_SHARE = 0.125;
-const SUMMARY_SHARE = 0.125;
 /** Ids in a notice: enough to find out why. */
 const MOST_TOLD = 10;
 const MAX_FAILURES = 3;
@@ -162,7 +160,6 @@ class Compaction {
     const { context, size, window, conversation } = this.#view;
     const { estimator, summarizer, keepMessages, userMessageTokens, filesOf } = this.#settings;
     const messages = this.#editable();
-    const room = this.#room() / size.scale;
     let usage = NO_USAGE;
     let result: LayerResult;
     try {
@@ -174,9 +171,7 @@ class Compaction {
         scope: scopeOf(context),
         tools: context.tools,
         keepMessages,
-        keepTokens: room * TAIL_SHARE,
-        userMessageTokens: Math.min(userMessageTokens, room * USER_SHARE),
-        maxSummaryTokens: Math.max(1, room * SUMMARY_SHARE),
+        ...summaryBudget(this.#room() / size.scale, userMessageTokens),
         maxOutputTokens: this.#outputTokensOf(summarizer ?? context.llm),
         minGain: (window.tokens * SUMMARY_BATCH) / size.scale,
         filesOf,
