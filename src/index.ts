@@ -200,6 +200,8 @@ export {
   type OpenStep,
   type OpenTurn,
   type Transcript,
+  type TranscriptOptions,
+  type TranscriptSnapshot,
 } from './core/transcript.ts';
 export {
   createEventDispatcher,

@@ -51,7 +51,7 @@ export class RequestCounter {
   ofRequest({ systemPrompt, tools, messages }: EstimatedRequest, length: number = messages.length): TokenCounts {
     const counts = this.#sums.of(messages, length);
     addCounts(this.#ofPrompt(systemPrompt), counts);
-    for (const tool of tools) addCounts(this.#ofTool(tool), counts);
+    for (const tool of tools) if (tool.deferred !== true) addCounts(this.#ofTool(tool), counts);
     return counts;
   }
 

@@ -133,6 +133,8 @@ export interface LLMErrorOptions {
   readonly retryable?: boolean | undefined;
   /** The turn's stop reason, where the failure has one of its own. @defaultValue `fatal_error`, `context_overflow` for that kind */
   readonly stopReason?: TurnStopReason | undefined;
+  /** Who ended the turn with it: becomes `TurnResult.stoppedBy`. @defaultValue nobody by name */
+  readonly stoppedBy?: string | undefined;
   /** HTTP status, where there was one. */
   readonly status?: number | undefined;
   /** The provider's own word. @defaultValue the kind */
@@ -165,6 +167,8 @@ export class LLMError extends TurnloopError {
   readonly retryable: boolean;
   /** The turn's stop reason, where the failure has one of its own. */
   readonly stopReason: TurnStopReason | undefined;
+  /** Who ended the turn with it, where somebody did by name. */
+  readonly stoppedBy: string | undefined;
   /** HTTP status, where there was one. */
   readonly status: number | undefined;
   /** The provider that failed, where a decorator chose among several. */
@@ -185,6 +189,7 @@ export class LLMError extends TurnloopError {
     this.kind = options.kind;
     this.retryable = options.retryable ?? (Object.hasOwn(LLM_ERROR_KINDS, options.kind) && LLM_ERROR_KINDS[options.kind]);
     this.stopReason = options.stopReason;
+    this.stoppedBy = options.stoppedBy;
     this.status = options.status;
     this.provider = options.provider;
     this.modelId = options.modelId;
@@ -197,8 +202,8 @@ export class LLMError extends TurnloopError {
 
 /** The error with some of what it tells changed: for decorators that know more about a failure, or less should be told. */
 export function changeLLMError(error: LLMError, changes: Partial<LLMErrorOptions>): LLMError {
-  const { kind, message, retryable, stopReason, status, code, provider, modelId, retryAfterMs, requestId, usage, partial, cause } = error;
-  const told = { kind, message, retryable, stopReason, status, code, provider, modelId, retryAfterMs, requestId, usage, partial, cause };
+  const { kind, message, retryable, stopReason, stoppedBy, status, code, provider, modelId, retryAfterMs, requestId, usage, partial, cause } = error;
+  const told = { kind, message, retryable, stopReason, stoppedBy, status, code, provider, modelId, retryAfterMs, requestId, usage, partial, cause };
   return new LLMError({ ...told, ...changes });
 }
 

@@ -21,6 +21,8 @@ export interface LLMCapabilities {
   readonly maxOutputTokens?: number | undefined;
   /** MIME types, or prefixes ending in `/`, that the model takes in user messages; empty for none. */
   readonly mediaTypes?: readonly string[] | undefined;
+  /** Whether the model takes `responseSchema`, also beside tools. */
+  readonly structuredOutput?: boolean | undefined;
 }
 
 /** A tool as a model gets to know it. Every {@link index.Tool | Tool} is one. */
@@ -31,6 +33,12 @@ export interface ToolDefinition {
   readonly description: string;
   /** JSON Schema of the arguments, an object. */
   readonly inputSchema: JsonSchema;
+  /**
+   * Not offered to the model: requests leave it out. It can be called all the same, by a reply that names it.
+   *
+   * @defaultValue false
+   */
+  readonly deferred?: boolean | undefined;
 }
 
 /** Which tools a reply may call: `required` at least one, `none` none, or the one named. */
@@ -190,7 +198,7 @@ export interface LLM {
  * @param chat - Sends the request on, changes it, retries it, or refuses it.
  */
 export function decorateLLM(llm: LLM, chat: LLM['chat']): LLM {
-  return {
+  const decorated: LLM = {
     get provider() {
       return llm.provider;
     },
@@ -205,4 +213,18 @@ export function decorateLLM(llm: LLM, chat: LLM['chat']): LLM {
     },
     chat,
   };
+  innerOf.set(decorated, llm);
+  return decorated;
+}
+
+/** What each decorated model was made of. */
+const innerOf = new WeakMap<LLM, LLM>();
+
+/**
+ * Whether a model, or one that it was made of by {@link decorateLLM}, is one that is looked for: so that nothing is put around
+ * it twice.
+ */
+export function isDecoratedBy(llm: LLM, isSought: (one: LLM) => boolean): boolean {
+  for (let one: LLM | undefined = llm; one !== undefined; one = innerOf.get(one)) if (isSought(one)) return true;
+  return false;
 }

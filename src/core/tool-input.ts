@@ -32,7 +32,9 @@ export type ToolInputResult =
 
 /** A checked list of tools: neither the list nor the table changes when the host changes the array it gave. */
 export interface ToolSet {
-  /** In the host's order. The same list as long as the tools are the same. */
+  /** Those that requests offer, in the host's order: the list without the deferred. The same list as long as the tools are the same. */
+  readonly offered: readonly AnyTool[];
+  /** All, in the host's order. The same list as long as the tools are the same. */
   readonly list: readonly AnyTool[];
   /** By name. */
   readonly table: ToolTable;
@@ -59,7 +61,9 @@ export function toolSet(tools: readonly AnyTool[]): ToolSet {
     }
     table.set(tool.name, tool);
   });
-  const set: ToolSet = { list: [...tools], table };
+  const list = [...tools];
+  const offered = list.some(({ deferred }) => deferred === true) ? list.filter(({ deferred }) => deferred !== true) : list;
+  const set: ToolSet = { list, offered, table };
   sets.set(tools, set);
   return set;
 }

@@ -8,6 +8,7 @@
  * - F3 Messages keep their identity: what was handed out once is handed out again.
  * - F4 The events are never changed.
  */
+import { assertOptions } from './assert.ts';
 import { isTurnloopError, messageOf, TurnloopError } from './errors.ts';
 import {
   TRANSCRIPT_VERSION,
@@ -138,7 +139,7 @@ export interface Transcript {
    * for a `turn.resume` of a turn that is not open, or was resumed since.
    */
   readonly record: (event: RecordedEvent) => void;
-  /** All events, oldest first. */
+  /** All events, oldest first; without those of a snapshot that it began from. Empty if it keeps none. */
   readonly events: readonly RecordedEvent[];
   /** The history: valid for every protocol, whatever the events. The same array until an event changes it. */
   readonly buildMessages: () => readonly Message[];
@@ -146,23 +147,49 @@ export interface Transcript {
   readonly openTurn: () => OpenTurn | undefined;
   /** Every repair so far, oldest first; those of an open step as it stands now. */
   readonly findings: () => readonly Finding[];
+  /**
+   * What all events so far come to, as plain JSON: a later transcript may begin from it, with the events behind it.
+   * Undefined while a turn is open: its events say more than can be written down of it.
+   */
+  readonly snapshot: () => TranscriptSnapshot | undefined;
 }
+
+/** A transcript between two turns. Plain JSON. */
+export interface TranscriptSnapshot {
+  /** Version of the transcript format, {@link TRANSCRIPT_VERSION}. */
+  readonly version: number;
+  /** The history. */
+  readonly messages: readonly Message[];
+}
+
+/** Options of {@link createTranscript}. */
+export interface TranscriptOptions {
+  /** Where to begin: the events are those behind it. @defaultValue the beginning */
+  readonly snapshot?: TranscriptSnapshot | undefined;
+  /** Whether `events` keeps them. Without it the transcript is as large as its history. @defaultValue true */
+  readonly keepEvents?: boolean | undefined;
+}
+
+const TRANSCRIPT_OPTIONS: Readonly<Record<keyof TranscriptOptions, true>> = { snapshot: true, keepEvents: true };
 
 /**
  * Makes a transcript.
  *
  * @param events - Events recorded before, oldest first.
- * @throws {@link index.TurnloopError | TurnloopError} `unsupported_version` if they are of a newer format, `broken_event` if
- * one lacks what its type has.
+ * @param options - Where to begin, and whether to keep events.
+ * @throws {@link index.TurnloopError | TurnloopError} `unsupported_version` if events or snapshot are of a newer format,
+ * `broken_event` if an event lacks what its type has, `broken_snapshot` if the snapshot is none.
  */
-export function createTranscript(events: readonly RecordedEvent[] = []): Transcript {
+export function createTranscript(events: readonly RecordedEvent[] = [], options: TranscriptOptions = {}): Transcript {
   if (!isList(events)) throw new TypeError('createTranscript takes a list of events: createTranscript(lines.map((line) => JSON.parse(line))).');
+  assertOptions(options, TRANSCRIPT_OPTIONS, { taker: 'createTranscript', example: 'createTranscript(events, { snapshot })' });
+  const { snapshot, keepEvents = true } = options;
   const recorded: RecordedEvent[] = [];
-  const fold = new Fold();
+  const fold = new Fold(snapshot === undefined ? [] : snapshotMessages(snapshot));
   const record = (event: RecordedEvent): void => {
     if (event.type === 'turn.resume') assertResumable(event, fold.openTurn());
     fold.add(event);
-    recorded.push(event);
+    if (keepEvents) recorded.push(event);
   };
   for (const [index, event] of events.entries()) {
     try {
@@ -170,7 +197,7 @@ export function createTranscript(events: readonly RecordedEvent[] = []): Transcr
     } catch (error) {
       throw isTurnloopError(error) ? error : brokenEvent(index, error);
     }
-    recorded.push(event);
+    if (keepEvents) recorded.push(event);
   }
   return {
     record,
@@ -178,7 +205,26 @@ export function createTranscript(events: readonly RecordedEvent[] = []): Transcr
     buildMessages: () => fold.history(),
     openTurn: () => fold.openTurn(),
     findings: () => fold.allFindings(),
+    snapshot: () => (fold.openTurn() === undefined ? { version: TRANSCRIPT_VERSION, messages: fold.history() } : undefined),
   };
+}
+
+/** The messages of a snapshot, made valid: it comes from a disk. */
+function snapshotMessages({ version, messages }: TranscriptSnapshot): readonly Message[] {
+  assertVersion(version);
+  try {
+    return projectMessages(messages).messages;
+  } catch (error) {
+    throw new TurnloopError('broken_snapshot', `The snapshot of the transcript has no messages that can be read: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+function assertVersion(version: unknown): void {
+  if (typeof version === 'number' && Number.isInteger(version) && version >= 1 && version <= TRANSCRIPT_VERSION) return;
+  throw new TurnloopError(
+    'unsupported_version',
+    `The transcript has version ${String(version)}; this turnloop reads up to ${TRANSCRIPT_VERSION}. Update turnloop to read it.`,
+  );
 }
 
 function isList(value: unknown): boolean {
@@ -409,12 +455,16 @@ class TurnFold {
 class Fold {
   /** The repairs it took. */
   readonly #findings: Finding[] = [];
-  #messages: Message[] = [];
+  #messages: Message[];
   #snapshot: readonly Message[] | undefined;
   #turn: TurnFold | undefined;
   #step: StepFold | undefined;
   /** Messages that came while calls had no result: they stand behind the results. */
   #deferred: UserMessage[] = [];
+
+  constructor(messages: readonly Message[]) {
+    this.#messages = [...messages];
+  }
 
   readonly #report = (finding: Finding): void => {
     this.#findings.push(finding);
@@ -486,12 +536,7 @@ class Fold {
   }
 
   #beginTurn(event: TurnBeginEvent): void {
-    if (!(Number.isInteger(event.version) && event.version >= 1 && event.version <= TRANSCRIPT_VERSION)) {
-      throw new TurnloopError(
-        'unsupported_version',
-        `The transcript has version ${String(event.version)}; this turnloop reads up to ${TRANSCRIPT_VERSION}. Update turnloop to read it.`,
-      );
-    }
+    assertVersion(event.version);
     // A turn before that never ended, because its recorder died, is over now.
     this.#sealStep();
     this.#turn = new TurnFold(event);

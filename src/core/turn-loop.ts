@@ -7,7 +7,7 @@
  * - R4 A limit is checked before money is spent on a step.
  */
 import { isThenable } from './event-dispatcher.ts';
-import { isTurnloopError, messageOf, summarizeError, TurnloopError } from './errors.ts';
+import { isTurnloopError, messageOf, summarizeError, TurnloopError, type LLMError } from './errors.ts';
 import { TRANSCRIPT_VERSION, type AfterLimit, type ReachedLimit, type SuspendedCall } from './events.ts';
 import type { BeforeStepResult, FinishedStep, HookContext, StepSettings, StopCondition, StopDecision, StopRequest } from './hooks.ts';
 import { isRecord } from './json.ts';
@@ -335,7 +335,7 @@ export class TurnLoop {
       this.#message = outcome.message ?? this.#message;
       if (scope.recorderError !== undefined) throw scope.recorderError;
       if (outcome.kind === 'suspended') return { end: { stopReason: 'suspended', suspended: outcome.suspended } };
-      if (outcome.kind === 'failed') return { end: { stopReason: stopReasonOf(outcome.error), error: outcome.error } };
+      if (outcome.kind === 'failed') return { end: failedEnd(outcome.error) };
       if (outcome.message !== undefined && scope.isUserCancel) {
         await this.#recordMessage(userMessage(CANCEL_REMINDER, { origin: 'reminder' }));
       }
@@ -567,6 +567,12 @@ export class TurnLoop {
       ...(undelivered.length > 0 && { undelivered }),
     };
   }
+}
+
+/** The end of a turn whose request failed for good. */
+function failedEnd(error: LLMError): End {
+  const { stoppedBy, message } = error;
+  return { stopReason: stopReasonOf(error), error, ...(stoppedBy !== undefined && { stoppedBy, stopMessage: message }) };
 }
 
 const STOPPED_BY_CONTROL: End = { stopReason: 'stopped', stoppedBy: 'control' };

@@ -130,7 +130,7 @@ function buildRequest(scope: TurnScope, view: ReplyView, options: StepOptions & 
   return {
     systemPrompt: llm.systemPrompt,
     messages,
-    tools: toolSet(tools).list,
+    tools: toolSet(tools).offered,
     signal: scope.signal,
     ...(toolChoice !== undefined && { toolChoice }),
     ...(responseSchema !== undefined && { responseSchema }),

@@ -13,6 +13,7 @@ import { attemptChat } from '../core/attempt-chat.ts';
 import type { LLM, LLMCapabilities, LLMRequest, LLMResponse } from '../core/llm.ts';
 import { heldBack } from './attempt-gate.ts';
 import { assertKinds, PASSING_KINDS } from './error-kinds.ts';
+import { isRetrying, markRetrying } from './retry.ts';
 import { verdictOn } from './verdict.ts';
 
 const ARGUMENT = { taker: 'withFallback', example: "withFallback([openAIChat({ model: 'gpt-5' }), anthropic({ model: 'claude-sonnet-4-5' })])" };
@@ -69,7 +70,7 @@ export function withFallback(llms: readonly LLM[], options: FallbackOptions = {}
   assertMode(options.mode);
   const movesOn = moveRule(options.on);
 
-  return {
+  const fallback: LLM = {
     get provider() {
       return first.provider;
     },
@@ -102,6 +103,8 @@ export function withFallback(llms: readonly LLM[], options: FallbackOptions = {}
       }
     },
   };
+  if (llms.some(isRetrying)) markRetrying(fallback);
+  return fallback;
 }
 
 /** A request, and the model that it was made for. */
@@ -163,7 +166,10 @@ function smallest(first: LLM, others: readonly LLM[]): LLMCapabilities | undefin
     const limits = known.flatMap((capabilities) => capabilities[of] ?? []);
     return limits.length === 0 ? {} : { [of]: Math.min(...limits) };
   };
-  return { ...first.capabilities, ...least('contextWindow'), ...least('maxInputTokens'), ...least('maxOutputTokens') };
+  // What every one of them takes, or nothing.
+  const structuredOutput = [first, ...others].every(({ capabilities }) => capabilities?.structuredOutput === true);
+  const limits = { ...least('contextWindow'), ...least('maxInputTokens'), ...least('maxOutputTokens') };
+  return { ...first.capabilities, ...limits, ...(first.capabilities?.structuredOutput !== undefined && { structuredOutput }) };
 }
 
 /** Whether a failure moves on. */

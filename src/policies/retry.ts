@@ -12,7 +12,7 @@
  */
 import { type LLMError, toLLMError } from '../core/errors.ts';
 import { attemptChat } from '../core/attempt-chat.ts';
-import { decorateLLM, type LLM, type LLMRequest, type LLMResponse } from '../core/llm.ts';
+import { decorateLLM, isDecoratedBy, type LLM, type LLMRequest, type LLMResponse } from '../core/llm.ts';
 import { sleep, systemRuntime } from '../core/runtime.ts';
 import { assertLLM, assertOptions } from '../core/assert.ts';
 import { heldBack } from './attempt-gate.ts';
@@ -122,7 +122,7 @@ export function withRetry(llm: LLM, options: RetryOptions = {}): LLM {
     return verdictOn(failed.error, () => options.shouldRetry?.(failed), SHOULD_RETRY) ?? failed.error.retryable;
   };
 
-  return decorateLLM(llm, async (request) => {
+  const retrying = decorateLLM(llm, async (request) => {
     const runtime = request.scope?.runtime ?? systemRuntime;
     const { signal } = request;
     for (let attempt = 1; ; attempt += 1) {
@@ -140,6 +140,20 @@ export function withRetry(llm: LLM, options: RetryOptions = {}): LLM {
       await sleep(delayMs, { runtime, signal });
     }
   });
+  retryingLLMs.add(retrying);
+  return retrying;
+}
+
+const retryingLLMs = new WeakSet<LLM>();
+
+/** Whether a model asks again by itself: two retries around each other would multiply their attempts. */
+export function isRetrying(llm: LLM): boolean {
+  return isDecoratedBy(llm, (one) => retryingLLMs.has(one));
+}
+
+/** Notes that a model asks again by itself, through those that it was made of. */
+export function markRetrying(llm: LLM): void {
+  retryingLLMs.add(llm);
 }
 
 /**

@@ -72,6 +72,7 @@ import {
   type ToolResult,
   type ToolReturn,
   type Transcript,
+  type TranscriptOptions,
   type TurnControl,
   type TurnloopError,
   type TurnResult,
@@ -467,8 +468,8 @@ describe('SH1 events', () => {
 
 describe('SH1 transcript', () => {
   it('SH1 is made of events, and gives a history and an open turn', () => {
-    expectTypeOf(createTranscript).toEqualTypeOf<(events?: readonly RecordedEvent[]) => Transcript>();
-    expectTypeOf<keyof Transcript>().toEqualTypeOf<'record' | 'events' | 'buildMessages' | 'openTurn' | 'findings'>();
+    expectTypeOf(createTranscript).toEqualTypeOf<(events?: readonly RecordedEvent[], options?: TranscriptOptions) => Transcript>();
+    expectTypeOf<keyof Transcript>().toEqualTypeOf<'record' | 'events' | 'buildMessages' | 'openTurn' | 'findings' | 'snapshot'>();
     expectTypeOf(transcript.record).toEqualTypeOf<(event: RecordedEvent) => void>();
     expectTypeOf(transcript.buildMessages()).toEqualTypeOf<readonly Message[]>();
     expectTypeOf(transcript.openTurn()).toEqualTypeOf<OpenTurn | undefined>();

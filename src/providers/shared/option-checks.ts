@@ -70,6 +70,7 @@ export const CAPABILITIES: Readonly<Record<keyof LLMCapabilities, OptionCheck>> 
   maxInputTokens: LIMIT,
   maxOutputTokens: LIMIT,
   mediaTypes: MEDIA_TYPES,
+  structuredOutput: FLAG,
 };
 
 /** For what is checked where it is known what it means. */

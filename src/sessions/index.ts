@@ -1,0 +1,24 @@
+/**
+ * Session stores: a log of events for each session, with snapshots, that a crash of the process leaves whole.
+ *
+ * @module
+ */
+export {
+  type HandoffEvent,
+  type InputQueuedEvent,
+  type InputRemovedEvent,
+  type NewSession,
+  SESSION_VERSION,
+  type SessionContent,
+  SessionError,
+  type SessionErrorCode,
+  type SessionEvent,
+  type SessionFork,
+  type SessionHeader,
+  type SessionLog,
+  type SessionRepair,
+  type SessionSnapshot,
+  type SessionStore,
+  type SessionSummary,
+  type StoredSession,
+} from './session-store.ts';
