@@ -1,0 +1,120 @@
+/**
+ * Text index: which entries have which words, and how well they fit a question (BM25).
+ *
+ * - A rare word counts more than a common one; the tenth time counts hardly more than the third; a short entry that is about
+ *   the word counts more than a long one that has it too.
+ * - Words like those asked for count as well, less; of one word of the question only the best form counts in an entry.
+ * - Adding, changing and removing cost what the text is long; a question costs what its words are common.
+ */
+import { SimilarWords } from './similar-words.ts';
+import { termsOf } from './terms.ts';
+
+/** How soon a repeated word stops counting, and how much the length of an entry counts. Entries are short: less than in books. */
+const SATURATION = 1.2;
+const LENGTH_SHARE = 0.3;
+
+/** A similar word is a guess. */
+const SIMILAR_WEIGHT = 0.6;
+
+/** Where a word stands: slots, ascending, and how many times in each. */
+interface Posting {
+  readonly slots: number[];
+  readonly counts: number[];
+  readonly weight: number;
+}
+
+/** Words of texts, by slot: a small whole number that stands for an entry. */
+export class TextIndex {
+  readonly #postings = new Map<string, Posting>();
+  readonly #similar = new SimilarWords();
+  readonly #lengths: number[] = [];
+  #size = 0;
+  #totalLength = 0;
+
+  /** Adds the text of a slot that is free. */
+  add(slot: number, text: string): void {
+    const counts = countTerms(text);
+    let length = 0;
+    for (const [term, { count, weight }] of counts) {
+      length += count * weight;
+      const posting = this.#postings.get(term);
+      if (posting === undefined) {
+        this.#postings.set(term, { slots: [slot], counts: [count], weight });
+        this.#similar.add(term);
+      } else {
+        const at = placeOf(posting.slots, slot);
+        posting.slots.splice(at, 0, slot);
+        posting.counts.splice(at, 0, count);
+      }
+    }
+    this.#lengths[slot] = length;
+    this.#totalLength += length;
+    this.#size += 1;
+  }
+
+  /** Takes out the text that was added for a slot. */
+  remove(slot: number, text: string): void {
+    for (const term of countTerms(text).keys()) {
+      const posting = this.#postings.get(term);
+      if (posting === undefined) continue;
+      const at = placeOf(posting.slots, slot);
+      posting.slots.splice(at, 1);
+      posting.counts.splice(at, 1);
+      if (posting.slots.length > 0) continue;
+      this.#postings.delete(term);
+      this.#similar.remove(term);
+    }
+    this.#totalLength -= this.#lengths[slot] ?? 0;
+    this.#size -= 1;
+    this.#lengths[slot] = 0;
+  }
+
+  /** Score by slot of every entry that has a word of the question or one like it. */
+  score(question: string): ReadonlyMap<number, number> {
+    const scores = new Map<number, number>();
+    for (const [term, { weight }] of countTerms(question)) {
+      const best = new Map<number, number>();
+      this.#scoreTerm(best, term, weight);
+      for (const { word, likeness } of this.#similar.of(term)) this.#scoreTerm(best, word, weight * likeness * SIMILAR_WEIGHT);
+      for (const [slot, score] of best) scores.set(slot, (scores.get(slot) ?? 0) + score);
+    }
+    return scores;
+  }
+
+  #scoreTerm(best: Map<number, number>, term: string, weight: number): void {
+    const posting = this.#postings.get(term);
+    if (posting === undefined) return;
+    const { slots, counts } = posting;
+    const rarity = Math.log(1 + (this.#size - slots.length + 0.5) / (slots.length + 0.5));
+    const average = this.#totalLength / this.#size;
+    for (const [index, slot] of slots.entries()) {
+      const count = counts[index] ?? 0;
+      const length = 1 - LENGTH_SHARE + (LENGTH_SHARE * (this.#lengths[slot] ?? 0)) / average;
+      const score = (weight * rarity * count * (SATURATION + 1)) / (count + SATURATION * length);
+      if (score > (best.get(slot) ?? 0)) best.set(slot, score);
+    }
+  }
+}
+
+interface TermCount {
+  readonly count: number;
+  readonly weight: number;
+}
+
+function countTerms(text: string): ReadonlyMap<string, TermCount> {
+  const counts = new Map<string, TermCount>();
+  for (const { text: term, weight } of termsOf(text)) counts.set(term, { count: (counts.get(term)?.count ?? 0) + 1, weight });
+  return counts;
+}
+
+/** Where a slot stands in a list, or would. */
+function placeOf(slots: readonly number[], slot: number): number {
+  let low = 0;
+  let high = slots.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((slots[middle] ?? 0) < slot) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
