@@ -3,6 +3,7 @@
  *
  * @module
  */
+export { inProcessSessionStore, type InProcessSessionStoreOptions } from './in-process-store.ts';
 export {
   type HandoffEvent,
   type InputQueuedEvent,

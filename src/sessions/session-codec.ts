@@ -97,6 +97,12 @@ function isFork(value: unknown): value is SessionFork {
   return isRecord(value) && typeof value['sessionId'] === 'string' && ['string', 'undefined'].includes(typeof value['turnId']);
 }
 
+/** @throws TypeError for what callers without types append that is no event. */
+export function assertEvent(event: unknown): asserts event is SessionEvent {
+  if (isRecord(event) && typeof event['type'] === 'string') return;
+  throw new TypeError("append takes events, which have a `type`. For example: append([{ type: 'input.removed', at, messageId }]).");
+}
+
 /** Writes events as lines, in the order of the log. */
 export class EventEncoder {
   readonly #finished = new Map<string, RecordedToolResult>();
@@ -107,11 +113,7 @@ export class EventEncoder {
    * @throws TypeError for what is not an event, or not JSON.
    */
   encode(event: SessionEvent): string {
-    // Callers without types append anything.
-    const given: unknown = event;
-    if (!isRecord(given) || typeof given['type'] !== 'string') {
-      throw new TypeError("append takes events, which have a `type`. For example: append([{ type: 'input.removed', at, messageId }]).");
-    }
+    assertEvent(event);
     try {
       return JSON.stringify(this.#shorten(event));
     } catch (error) {
