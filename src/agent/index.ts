@@ -3,6 +3,10 @@
  *
  * @module
  */
+export { assembleSystemPrompt, type SystemPromptParts, withSystemPrompt } from './system-prompt.ts';
+export { dispatchAgent } from './dispatch-agent.ts';
+export type { DispatchAgentInput, DispatchAgentOptions, SubAgentType } from './dispatch-agent-options.ts';
+export type { OpenSubAgentLog, SubAgentLog } from './sub-agent-record.ts';
 export { emptyTurnsView, reduceTurnsView, stepsOf, turnsOf, turnsView } from './turn-view.ts';
 export type {
   CompactionView,
