@@ -3,6 +3,23 @@
  *
  * @module
  */
+export { type DeferredTools, deferTools, type DeferToolsOptions } from './deferred-tools.ts';
+export type { Agent, ForkOptions, OpenSessionOptions } from './agent.ts';
+export type { AgentOptions, Learned, PromptInfo } from './agent-options.ts';
+export { createAgent } from './create-agent.ts';
+export type {
+  AgentInput,
+  CompactSessionOptions,
+  ResumeTurnOptions,
+  RunOptions,
+  Session,
+  SessionListener,
+  SessionStatus,
+  TurnOptions,
+} from './session.ts';
+export type { QueuedInput } from './session-queue.ts';
+export type { AgentTurnEvent, AgentTurnResult, Turn } from './turn.ts';
+export type { UndoOptions, UndoReport } from './undo.ts';
 export { assembleSystemPrompt, type SystemPromptParts, withSystemPrompt } from './system-prompt.ts';
 export { dispatchAgent } from './dispatch-agent.ts';
 export type { DispatchAgentInput, DispatchAgentOptions, SubAgentType } from './dispatch-agent-options.ts';
