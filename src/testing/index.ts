@@ -107,3 +107,10 @@ export type {
   LLMSentResult,
   LLMUnderTest,
 } from './llm-conformance-scene.ts';
+export {
+  storeConformance,
+  type StoreConformanceCase,
+  type StoreConformanceOptions,
+} from './store-conformance.ts';
+export type { StoreConformanceCaseId, StoreConformanceGroup } from './store-conformance-case.ts';
+export type { CreateStore, StoreUnderTest } from './store-conformance-stage.ts';
