@@ -246,7 +246,9 @@ export type SessionErrorCode =
   /** No turn is open, so there is none to go on with. */
   | 'no_open_turn'
   /** The turn or message is not in the session. */
-  | 'not_in_session';
+  | 'not_in_session'
+  /** It was handed to an agent that is not known here. */
+  | 'unknown_agent';
 
 /** Something about a session went wrong. Nothing was deleted; the message says what was kept, and where. */
 export class SessionError extends TurnloopError {

@@ -1,0 +1,80 @@
+/**
+ * Agent seat: one agent's place in a session. Its model, tools and hooks.
+ *
+ * - The list of tools is the same array from step to step, as long as the host's is.
+ * - The system prompt is made once in a turn.
+ */
+import type { Hook } from '../core/hooks.ts';
+import { isRecord } from '../core/json.ts';
+import type { LLM } from '../core/llm.ts';
+import type { AnyTool } from '../core/tool.ts';
+import type { StepInfo } from '../core/turn-options.ts';
+import { approval } from '../policies/approval.ts';
+import { loopGuard } from '../policies/loop-guard.ts';
+import type { PromptInfo } from './agent-options.ts';
+import type { AgentParts } from './agent-parts.ts';
+import { assembleSystemPrompt, withSystemPrompt, type SystemPromptParts } from './system-prompt.ts';
+
+/** What a turn tells the agents that take part in it. */
+export interface SeatTurn extends PromptInfo {
+  /** Body of a skill for this turn. */
+  readonly skill: string | undefined;
+}
+
+export class AgentSeat {
+  readonly parts: AgentParts;
+  /** The agent's own hooks, in order. */
+  readonly hooks: readonly Hook[];
+  readonly #added: readonly AnyTool[];
+  #tools: { readonly given: readonly AnyTool[]; readonly all: readonly AnyTool[] } | undefined;
+  #turn: SeatTurn | undefined;
+  #llm: Promise<LLM> | undefined;
+
+  /** @param added - Tools that the session adds to the agent's. */
+  constructor(parts: AgentParts, added: readonly AnyTool[]) {
+    this.parts = parts;
+    this.#added = added;
+    const { options } = parts;
+    this.hooks = [
+      ...(options.hooks ?? []),
+      ...(options.approval === undefined ? [] : [approval(options.approval)]),
+      ...(options.loopGuard === false ? [] : [loopGuard(options.loopGuard ?? {})]),
+    ];
+  }
+
+  beginTurn(turn: SeatTurn): void {
+    this.#turn = turn;
+    this.#llm = undefined;
+  }
+
+  /** The model, with the turn's prompt. */
+  llm(): Promise<LLM> {
+    this.#llm ??= this.#prompted();
+    return this.#llm;
+  }
+
+  async #prompted(): Promise<LLM> {
+    const { options, llm } = this.parts;
+    const { systemPrompt } = options;
+    const turn = this.#turn;
+    if (turn === undefined || (systemPrompt === undefined && turn.skill === undefined)) return llm;
+    const { sessionId, turnId, host, skill } = turn;
+    const given: unknown = typeof systemPrompt === 'function' ? await systemPrompt({ sessionId, turnId, host }) : systemPrompt;
+    return withSystemPrompt(llm, assembleSystemPrompt({ ...sectionsOf(given ?? llm.systemPrompt), ...(skill !== undefined && { skill }) }));
+  }
+
+  /** The tools of a step. */
+  async tools(info: StepInfo): Promise<readonly AnyTool[]> {
+    const { tools = [] } = this.parts.options;
+    const given = typeof tools === 'function' ? await tools(info) : tools;
+    if (this.#added.length === 0) return given;
+    if (this.#tools?.given !== given) this.#tools = { given, all: [...given, ...this.#added] };
+    return this.#tools.all;
+  }
+}
+
+function sectionsOf(given: unknown): SystemPromptParts {
+  if (typeof given === 'string') return { base: given };
+  if (isRecord(given)) return given;
+  throw new TypeError('`systemPrompt` must give a text or sections. For example: createAgent({ llm, systemPrompt: () => "Be brief." }).');
+}

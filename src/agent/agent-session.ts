@@ -1,0 +1,452 @@
+/**
+ * Agent session: runs the turns of a session, one at a time, and keeps its record.
+ *
+ * - An event is in the log before the state has it, and in the state before anybody hears of it.
+ * - Nothing queued starts behind a failure, an abort or a stop: it waits until it is asked for.
+ * - After `close` nothing is written, and no turn runs.
+ */
+import { assertNumbers, assertOptions } from '../core/assert.ts';
+import { isTurnloopError, TurnloopError } from '../core/errors.ts';
+import { createEventDispatcher, isRecordedEvent, isThenable } from '../core/event-dispatcher.ts';
+import type { LoopEvent } from '../core/events.ts';
+import { isUserMessage, userMessage, type Message, type UserMessage } from '../core/message.ts';
+import { closeOpenTurn, runTurn } from '../core/run-turn.ts';
+import type { Runtime } from '../core/runtime.ts';
+import type { TurnStopReason } from '../core/stop-reason.ts';
+import type { PendingCall } from '../core/tool.ts';
+import type { OpenTurn } from '../core/transcript.ts';
+import { createTurnControl, type SteerOutcome, type TurnControl } from '../core/turn-control.ts';
+import { inputOf } from '../core/turn-options.ts';
+import { NO_USAGE, type Usage } from '../core/usage.ts';
+import type { CompactionReport } from '../context/compact-now.ts';
+import { SessionError, type SessionEvent, type SessionHeader, type SessionLog, type SessionRepair } from '../sessions/session-store.ts';
+import { EventStream } from './event-stream.ts';
+import type { AgentInput, CompactSessionOptions, ResumeTurnOptions, RunOptions, Session, SessionListener, SessionStatus } from './session.ts';
+import type { CastSession, SessionCast } from './session-cast.ts';
+import { SessionQueue, type QueuedInput } from './session-queue.ts';
+import type { SessionState } from './session-state.ts';
+import type { AgentTurnEvent, AgentTurnResult, Turn } from './turn.ts';
+import { planUndo, type UndoOptions, type UndoReport } from './undo.ts';
+
+/** What a session is made with. */
+export interface SessionParts<Output> {
+  readonly log: SessionLog;
+  readonly state: SessionState;
+  readonly repairs: readonly SessionRepair[];
+  /** The agents that may have the conversation, and what they bring to a turn. */
+  readonly cast: (session: CastSession) => SessionCast<Output>;
+  /** Reads the log from its beginning. */
+  readonly readEvents: () => Promise<readonly SessionEvent[]>;
+}
+
+/** Ends after which what is queued waits to be asked for: a person, a limit or a failure said stop. */
+const HOLDING: ReadonlySet<TurnStopReason> = new Set([
+  'aborted',
+  'stopped',
+  'suspended',
+  'fatal_error',
+  'deadline',
+  'max_budget',
+  'circuit_breaker',
+  'context_overflow',
+]);
+
+/** A snapshot costs as much as the history is long: it is due when at least as many events have come, and not for fewer. */
+const LEAST_EVENTS_OF_SNAPSHOT = 100;
+
+/** A turn that runs. */
+interface Running<Output> {
+  readonly turn: Turn<Output>;
+  readonly stream: EventStream<AgentTurnEvent>;
+}
+
+/** What is to be run. */
+interface Job {
+  readonly options: RunOptions & ResumeTurnOptions;
+  readonly input?: AgentInput | undefined;
+  /** Set to go on with an open turn. */
+  readonly open?: OpenTurn | undefined;
+}
+
+/** The ways of one turn to the outside. */
+interface TurnWays {
+  readonly turnId: string;
+  readonly control: TurnControl;
+  readonly stream: EventStream<AgentTurnEvent>;
+}
+
+const RUN_ARGUMENT = { taker: 'session.run', example: "session.run('Hello')" };
+const RUN_OPTIONS: Readonly<Record<keyof RunOptions, true>> = { signal: true, deadlineMs: true, host: true, skill: true, metadata: true, denyPending: true };
+const RESUME_ARGUMENT = { taker: 'session.resume', example: "session.resume({ decisions: [{ toolCallId, action: 'allow' }] })" };
+const RESUME_OPTIONS: Readonly<Record<keyof ResumeTurnOptions, true>> = { signal: true, deadlineMs: true, host: true, skill: true, decisions: true, input: true };
+
+export class AgentSession<Output> implements Session<Output> {
+  readonly #log: SessionLog;
+  readonly #state: SessionState;
+  readonly #cast: SessionCast<Output>;
+  readonly #readEvents: () => Promise<readonly SessionEvent[]>;
+  readonly #queue: SessionQueue<Output>;
+  readonly #listeners = new Set<SessionListener>();
+  readonly repairs: readonly SessionRepair[];
+  #running: Running<Output> | undefined;
+  /** Something else than a turn has the session: an undo, a compaction. */
+  #busyWith: string | undefined;
+  #holds = 0;
+  #closing: Promise<void> | undefined;
+  /** What goes on beside the turns, such as a snapshot: waited for before the log is let go. */
+  readonly #work = new Set<Promise<void>>();
+
+  constructor({ log, state, repairs, cast, readEvents }: SessionParts<Output>) {
+    this.#log = log;
+    this.#state = state;
+    this.#cast = cast({ sessionId: log.header.sessionId, state, append: (event) => this.#append(event) });
+    this.#readEvents = readEvents;
+    this.repairs = repairs;
+    this.#queue = new SessionQueue({
+      remove: (messageId) => this.#append({ type: 'input.removed', at: this.#runtime.now(), messageId }),
+    });
+    for (const message of state.queue) this.#queue.add(message);
+  }
+
+  get sessionId(): string {
+    return this.#log.header.sessionId;
+  }
+
+  get header(): SessionHeader {
+    return this.#log.header;
+  }
+
+  get status(): SessionStatus {
+    if (this.#closing !== undefined) return 'closed';
+    if (this.#running !== undefined) return 'running';
+    const open = this.openTurn();
+    if (open === undefined) return 'idle';
+    return open.suspended ? 'suspended' : 'interrupted';
+  }
+
+  get agent(): string {
+    return this.#cast.agent;
+  }
+
+  get usage(): Usage {
+    return this.#state.usage;
+  }
+
+  get turns(): number {
+    return this.#state.turns;
+  }
+
+  get turn(): Turn<Output> | undefined {
+    return this.#running?.turn;
+  }
+
+  get queue(): readonly QueuedInput<Output>[] {
+    return this.#queue.inputs;
+  }
+
+  get #runtime(): Runtime {
+    return this.#cast.runtime;
+  }
+
+  messages(): readonly Message[] {
+    return this.#state.transcript.buildMessages();
+  }
+
+  openTurn(): OpenTurn | undefined {
+    return this.#state.transcript.openTurn();
+  }
+
+  pending(): readonly PendingCall[] {
+    return (this.openTurn()?.step?.calls ?? []).flatMap((call) => call.suspended?.pending ?? []);
+  }
+
+  run(input: AgentInput, options: RunOptions = {}): Turn<Output> {
+    assertOptions(options, RUN_OPTIONS, RUN_ARGUMENT);
+    assertInput(input, RUN_ARGUMENT.example);
+    this.#assertFree('session.run');
+    if (options.denyPending !== true) this.#assertNoOpenTurn('An input');
+    return this.#start({ options, input });
+  }
+
+  resume(options: ResumeTurnOptions = {}): Turn<Output> {
+    assertOptions(options, RESUME_OPTIONS, RESUME_ARGUMENT);
+    if (options.input !== undefined) assertInput(options.input, RESUME_ARGUMENT.example);
+    this.#assertFree('session.resume');
+    const open = this.openTurn();
+    if (open === undefined) throw new SessionError('no_open_turn', `No turn of session "${this.sessionId}" is open: there is none to go on with. Start one with session.run(input).`);
+    if (open.missingInput > 0 && options.input === undefined) {
+      throw new TypeError('The turn was begun and its input is not recorded. Pass it again, session.resume({ input }), or start anew with session.run(input, { denyPending: true }).');
+    }
+    return this.#start({ options, input: options.input, open });
+  }
+
+  async followUp(input: string | UserMessage): Promise<QueuedInput<Output>> {
+    assertInput(input, "session.followUp('And then?')");
+    this.#assertOpen();
+    const message = typeof input === 'string' ? userMessage(input) : input;
+    const named = message.id === '' ? { ...message, id: this.#runtime.createId('message') } : message;
+    await this.#append({ type: 'input.queued', at: this.#runtime.now(), message: named });
+    const queued = this.#queue.add(named);
+    // It is in the log: whoever closed the session meanwhile finds it queued when it is opened again.
+    if (this.#closing !== undefined) this.#queue.close();
+    else this.#startQueued();
+    return queued;
+  }
+
+  runQueued(): Turn<Output> | undefined {
+    this.#assertFree('session.runQueued');
+    this.#assertNoOpenTurn('A queued input');
+    return this.#startQueued();
+  }
+
+  async steerQueued(): Promise<number> {
+    this.#assertOpen();
+    const turn = this.#running?.turn;
+    if (turn === undefined) return 0;
+    return this.#queue.steerInto((message): Promise<SteerOutcome> => turn.steer(message));
+  }
+
+  hold(): () => void {
+    this.#assertFree('session.hold');
+    this.#holds += 1;
+    let isHeld = true;
+    return () => {
+      if (!isHeld) return;
+      isHeld = false;
+      this.#holds -= 1;
+      this.#startQueued();
+    };
+  }
+
+  async undo(options: UndoOptions = {}): Promise<UndoReport> {
+    assertOptions(options, { prompts: true, messageId: true }, { taker: 'session.undo', example: 'session.undo({ prompts: 1 })' });
+    assertNumbers(options, { prompts: { least: 1, whole: true } }, { taker: 'session.undo', example: 'session.undo({ prompts: 1 })' });
+    return this.#alone('session.undo', async () => {
+      const before = this.messages();
+      const { report, edits } = planUndo(before, options);
+      const { messageId } = options;
+      if (messageId !== undefined && report.undone === 0) {
+        throw new SessionError('not_in_session', `No message "${messageId}" of a person is in the history of session "${this.sessionId}" since its last summary: nothing was taken back.`);
+      }
+      if (edits.length > 0) await this.#append(this.#cast.undoEvent(before, edits));
+      return report;
+    });
+  }
+
+  compact(options: CompactSessionOptions = {}): Promise<CompactionReport> {
+    assertOptions(options, { focus: true, signal: true }, { taker: 'session.compact', example: "session.compact({ focus: 'the open bugs' })" });
+    return this.#alone('session.compact', () =>
+      this.#cast.compact({
+        ...options,
+        // The policy records in the transcript by itself, behind the log.
+        record: (event) => this.#append(event),
+        transcript: { ...this.#state.transcript, record: () => undefined },
+      }),
+    );
+  }
+
+  events(): Promise<readonly SessionEvent[]> {
+    return this.#readEvents();
+  }
+
+  subscribe(listener: SessionListener): () => void {
+    if (typeof listener !== 'function') throw new TypeError('session.subscribe takes a function: session.subscribe((event) => …).');
+    // One entry for each subscription, also of the same function.
+    const own: SessionListener = (event) => listener(event);
+    this.#listeners.add(own);
+    return () => {
+      this.#listeners.delete(own);
+    };
+  }
+
+  async idle(): Promise<void> {
+    while (this.#running !== undefined || this.#work.size > 0) {
+      await this.#running?.turn.result.catch(() => undefined);
+      await Promise.all(this.#work);
+    }
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#queue.close();
+    this.#running?.turn.abort(new TurnloopError('abort', 'The session was closed.'));
+    // An aborted turn settles within its grace.
+    await this.#running?.turn.result.catch(() => undefined);
+    await Promise.all(this.#work);
+    this.#background(this.#saveSnapshot(1));
+    await Promise.all(this.#work);
+    this.#listeners.clear();
+    await this.#log.close();
+  }
+
+  #assertOpen(): void {
+    if (this.#closing !== undefined) {
+      throw new SessionError('session_closed', `Session "${this.sessionId}" was closed here. Open it again: agent.openSession({ resumeSessionId: '${this.sessionId}' }).`);
+    }
+  }
+
+  #assertFree(taker: string): void {
+    this.#assertOpen();
+    if (this.#running !== undefined) {
+      throw new SessionError(
+        'turn_running',
+        `${taker}: a turn of session "${this.sessionId}" is running. Steer it with turn.steer(message), queue an input with session.followUp(input), or wait for turn.result.`,
+      );
+    }
+    if (this.#busyWith !== undefined) throw new SessionError('turn_running', `${taker}: ${this.#busyWith} is under way in session "${this.sessionId}". Wait for it.`);
+  }
+
+  #assertNoOpenTurn(what: string): void {
+    const open = this.openTurn();
+    if (open === undefined) return;
+    const why = open.suspended ? `waits for decisions about ${this.pending().length} calls` : 'was begun and not ended';
+    throw new SessionError(
+      'turn_open',
+      `${what} cannot start a turn: turn "${open.turnId}" of session "${this.sessionId}" ${why}. ` +
+        'Go on with it, session.resume({ decisions }), or give it up, session.run(input, { denyPending: true }).',
+    );
+  }
+
+  /** Does something that no turn may run beside. */
+  async #alone<Value>(taker: string, work: () => Promise<Value>): Promise<Value> {
+    this.#assertFree(taker);
+    this.#assertNoOpenTurn(taker);
+    this.#busyWith = taker;
+    const done = work();
+    // Its caller is told what fails of it.
+    this.#background(done.catch(() => undefined));
+    try {
+      return await done;
+    } finally {
+      this.#busyWith = undefined;
+      this.#startQueued();
+    }
+  }
+
+  /** Makes an event durable, then part of the state, then heard of. */
+  async #append(event: SessionEvent): Promise<void> {
+    await this.#log.append([event]);
+    this.#state.record(event);
+    if (event.type === 'handoff') this.#running?.stream.push(event);
+    // Events of a turn go out by its dispatcher.
+    if (event.type === 'handoff' || event.type === 'input.queued' || event.type === 'input.removed') this.#tell(event);
+  }
+
+  #tell(event: AgentTurnEvent | SessionEvent): void {
+    for (const listener of this.#listeners) {
+      try {
+        const returned = listener(event);
+        if (isThenable(returned)) returned.then(undefined, this.#cast.report);
+      } catch (error) {
+        this.#cast.report(error);
+      }
+    }
+  }
+
+  #start(job: Job): Turn<Output> {
+    const control = createTurnControl();
+    const turnId = job.open?.turnId ?? this.#runtime.createId('turn');
+    const stream = new EventStream<AgentTurnEvent>((event) => event.type === 'handoff' || isRecordedEvent(event));
+    const result = this.#run(job, { turnId, control, stream });
+    // Whoever only iterates is told there.
+    result.catch(() => undefined);
+    const turn: Turn<Output> = { ...control, turnId, sessionId: this.sessionId, result, [Symbol.asyncIterator]: () => stream.read() };
+    this.#running = { turn, stream };
+    return turn;
+  }
+
+  async #run(job: Job, ways: TurnWays): Promise<AgentTurnResult<Output>> {
+    // The caller gets the turn before anything happens.
+    await Promise.resolve();
+    try {
+      const result = await this.#runJob(job, ways);
+      this.#finish(ways, { holdsQueue: HOLDING.has(result.stopReason) });
+      return result;
+    } catch (error) {
+      this.#finish(ways, { holdsQueue: true, failure: { error } });
+      throw error;
+    }
+  }
+
+  async #runJob({ options, input, open }: Job, { turnId, control, stream }: TurnWays): Promise<AgentTurnResult<Output>> {
+    const emit = (event: LoopEvent): void => {
+      stream.push(event);
+      this.#tell(event);
+    };
+    const dispatchEvent = createEventDispatcher({ record: (event) => this.#append(event), emit });
+    try {
+      if (open === undefined) await closeOpenTurn(this.#state.transcript, { dispatchEvent, runtime: this.#runtime });
+    } catch (error) {
+      // The turn before could not be ended: the log fails, and this one would not get further.
+      if (!isTurnloopError(error)) throw error;
+      const { agent } = this;
+      return { turnId, stopReason: 'fatal_error', steps: 0, usage: NO_USAGE, usageByModel: [], text: '', error, agent };
+    }
+    const cast = this.#cast.beginTurn({ turnId, options, input: inputOf(input) });
+    const { signal, metadata, host, decisions } = options;
+    const result = await runTurn({
+      ...cast,
+      dispatchEvent,
+      control,
+      ...(open === undefined ? { turnId } : { resume: { turn: open, decisions } }),
+      ...(input !== undefined && { input }),
+      ...(signal !== undefined && { signal }),
+      ...(metadata !== undefined && { metadata }),
+      ...(options.deadlineMs !== undefined && { deadlineMs: options.deadlineMs }),
+      host,
+    });
+    return this.#cast.resultOf(result);
+  }
+
+  /** The turn is over: the session is free before anybody hears of it. */
+  #finish({ stream }: TurnWays, { holdsQueue, failure }: { readonly holdsQueue: boolean; readonly failure?: { readonly error: unknown } }): void {
+    this.#running = undefined;
+    if (this.#closing === undefined) {
+      this.#background(this.#saveSnapshot(LEAST_EVENTS_OF_SNAPSHOT));
+      if (!holdsQueue) this.#startQueued();
+    }
+    stream.end(failure);
+  }
+
+  #startQueued(): Turn<Output> | undefined {
+    if (this.#closing !== undefined || this.#running !== undefined || this.#busyWith !== undefined || this.#holds > 0) return undefined;
+    if (this.openTurn() !== undefined) return undefined;
+    const messages = this.#queue.next(this.#cast.followUps === 'all' ? Infinity : 1);
+    if (messages.length === 0) return undefined;
+    const turn = this.#start({ options: {}, input: messages });
+    this.#queue.started(messages, turn);
+    return turn;
+  }
+
+  async #saveSnapshot(leastEvents: number): Promise<void> {
+    const { behindSnapshot } = this.#state;
+    if (behindSnapshot < Math.max(leastEvents, leastEvents === 1 ? 1 : this.messages().length)) return;
+    const snapshot = this.#state.snapshot({ sessionId: this.sessionId, at: this.#runtime.now(), learned: this.#cast.learned() });
+    if (snapshot === undefined) return;
+    this.#state.behindSnapshot = 0;
+    await this.#log.saveSnapshot(snapshot);
+  }
+
+  /** Work beside the turns: what fails of it is reported, and changes nothing. */
+  #background(work: Promise<unknown>): void {
+    const tracked = work
+      .then(
+        () => undefined,
+        (error: unknown) => {
+          this.#cast.report(error);
+        },
+      )
+      .finally(() => this.#work.delete(tracked));
+    this.#work.add(tracked);
+  }
+}
+
+function assertInput(input: unknown, example: string): asserts input is AgentInput {
+  const messages: readonly unknown[] = Array.isArray(input) ? input : [input];
+  if (typeof input === 'string' || (messages.length > 0 && messages.every(isUserMessage))) return;
+  throw new TypeError(`The input is not a text, a user message or a list of them. For example: ${example}.`);
+}

@@ -1,0 +1,243 @@
+/**
+ * Session cast: the agents that may have the conversation of a session, and what they bring to its turns.
+ *
+ * - The agent that the session was opened with sets the limits of a turn, its context policy and its memory; the one that
+ *   has the conversation brings model, prompt, tools and hooks of its own.
+ * - Within a turn prompt and memory stand still, so that each request begins with the one before.
+ */
+import type { CompactionEdit, CompactionEvent } from '../core/events.ts';
+import { messageOf, TurnloopError } from '../core/errors.ts';
+import type { Hook } from '../core/hooks.ts';
+import type { JsonObject, JsonValue } from '../core/json.ts';
+import type { Message, UserMessage } from '../core/message.ts';
+import { systemRuntime, type Runtime } from '../core/runtime.ts';
+import type { ToolContext } from '../core/tool.ts';
+import type { RunTurnOptions, StepInfo, TurnResult } from '../core/turn-options.ts';
+import { NO_USAGE } from '../core/usage.ts';
+import type { CompactionReport, CompactOptions } from '../context/compact-now.ts';
+import { createContextPolicy, type ContextPolicy } from '../context/context-policy.ts';
+import { createTokenEstimator, type TokenEstimator } from '../context/token-estimator.ts';
+import type { ContextPolicyOptions } from '../context/policy-settings.ts';
+import type { EstimatorSnapshot } from '../context/token-snapshot.ts';
+import { maxBudget } from '../policies/max-budget.ts';
+import { maxSteps } from '../policies/max-steps.ts';
+import { strictHistory } from '../policies/strict-history.ts';
+import { SessionError, type SessionEvent } from '../sessions/session-store.ts';
+import { stepLimit } from './agent-options.ts';
+import { partsOf, type AgentParts } from './agent-parts.ts';
+import { AgentSeat } from './agent-seat.ts';
+import { handoffTool, onlyFor, type HandoffTarget } from './handoff.ts';
+import type { RunOptions, ResumeTurnOptions } from './session.ts';
+import type { SessionState } from './session-state.ts';
+import type { AgentTurnResult } from './turn.ts';
+
+/** What a cast does through its session. */
+export interface CastSession {
+  readonly sessionId: string;
+  readonly state: SessionState;
+  /** Makes an event durable, and part of the state. */
+  append(event: SessionEvent): Promise<void>;
+}
+
+/** A turn that is about to run. */
+export interface CastTurn {
+  readonly turnId: string;
+  readonly options: RunOptions & ResumeTurnOptions;
+  readonly input: readonly UserMessage[];
+}
+
+/** What a cast brings to a turn. */
+type CastOptions = Omit<RunTurnOptions, 'dispatchEvent' | 'control' | 'resume' | 'turnId' | 'input' | 'signal' | 'metadata' | 'host'>;
+
+export class SessionCast<Output> {
+  readonly #root: AgentParts;
+  readonly #session: CastSession;
+  /** Every agent that may have the conversation, by name. */
+  readonly #seats = new Map<string, AgentSeat>();
+  /** The agent that has the step that runs. */
+  #stepAgent: AgentSeat;
+  #context: ContextPolicy | undefined;
+
+  /** @throws {@link sessions.SessionError | SessionError} `unknown_agent`. TypeError if two agents have one name. */
+  constructor(root: AgentParts, session: CastSession) {
+    this.#root = root;
+    this.#session = session;
+    this.#seatAll(root);
+    this.#stepAgent = this.#active();
+  }
+
+  get runtime(): Runtime {
+    return runtimeOf(this.#root);
+  }
+
+  /** Name of the agent that has the conversation. */
+  get agent(): string {
+    return this.#active().parts.name;
+  }
+
+  get followUps(): 'one' | 'all' {
+    return this.#root.options.followUps ?? 'one';
+  }
+
+  /** What an agent brings to a turn that begins, or goes on. */
+  beginTurn({ turnId, options }: CastTurn): CastOptions {
+    const { host, skill } = options;
+    for (const seat of this.#seats.values()) seat.beginTurn({ sessionId: this.#session.sessionId, turnId, host, skill });
+    const { deadlineMs, graceMs, maxParallelTools, request, stopWhen = [], budget, recoveries = [] } = this.#root.options;
+    const context = this.#contextPolicy();
+    return {
+      llm: (info) => this.#seatOf(info).llm(),
+      // Asked behind the model of the same step.
+      tools: (info) => this.#stepAgent.tools(info),
+      buildMessages: () => this.#session.state.transcript.buildMessages(),
+      hooks: [...this.#hooks(), ...(context?.hooks ?? [])],
+      recoveries: [...recoveries, strictHistory(), ...(context?.recoveries ?? [])],
+      stopWhen: [
+        maxSteps(stepLimit(this.#root.options)),
+        ...(budget === undefined ? [] : [maxBudget(budget)]),
+        ...(typeof stopWhen === 'function' ? [stopWhen] : stopWhen),
+      ],
+      runtime: this.runtime,
+      ...(request !== undefined && { request }),
+      ...(deadlineMs !== undefined && { deadlineMs }),
+      ...(graceMs !== undefined && { graceMs }),
+      ...(maxParallelTools !== undefined && { maxParallelTools }),
+    };
+  }
+
+  /** What a turn comes to. */
+  resultOf(result: TurnResult): AgentTurnResult<Output> {
+    return { ...result, agent: this.agent };
+  }
+
+  /** Summarises the history. */
+  async compact(options: Pick<CompactOptions, 'transcript' | 'record' | 'focus' | 'signal'>): Promise<CompactionReport> {
+    const context = this.#contextPolicy();
+    if (context === undefined) throw new TypeError('session.compact needs a context policy, and this agent has none: its `context` is false.');
+    const seat = this.#active();
+    const { runtime } = this;
+    const turnId = runtime.createId('turn');
+    seat.beginTurn({ sessionId: this.#session.sessionId, turnId, host: undefined, skill: undefined });
+    const tools = await seat.tools({ turnId, step: 1, usage: NO_USAGE });
+    return context.compact({ ...options, llm: await seat.llm(), tools, runtime });
+  }
+
+  /** The event that takes messages out of the history. */
+  undoEvent(before: readonly Message[], edits: readonly CompactionEdit[]): CompactionEvent {
+    const estimator = this.#contextPolicy()?.estimator ?? createTokenEstimator();
+    const count = (messages: readonly Message[]): number => Math.round(estimator.estimateMessages(messages));
+    const from = before.findIndex(({ id }) => id === edits[0]?.from);
+    const kept = edits.flatMap(({ messages }) => messages);
+    return {
+      type: 'compaction',
+      turnId: this.runtime.createId('turn'),
+      at: this.runtime.now(),
+      layer: 'undo',
+      edits,
+      tokensBefore: count(before),
+      tokensAfter: count([...before.slice(0, from), ...kept]),
+    };
+  }
+
+  /** What was learned and is in no event. */
+  learned(): JsonObject {
+    const { learned = {} } = this.#root.options;
+    const own = Object.entries(learned).map(([name, one]): [string, JsonValue] => [name, one.snapshot()]);
+    // A host's own policy is the host's to keep.
+    const estimator = this.#ownsContext ? this.#context?.estimator.snapshot() : undefined;
+    return { ...Object.fromEntries(own), ...(estimator !== undefined && { [ESTIMATOR]: { ...estimator } as unknown as JsonObject }) };
+  }
+
+  /** Tells the host of a failure that changed nothing. */
+  readonly report = (problem: unknown): void => {
+    try {
+      this.#root.options.onProblem?.(problem instanceof Error ? problem : new TurnloopError('listener_failed', messageOf(problem), { cause: problem }));
+    } catch {
+      // Who is told of failures and fails has nobody left to tell.
+    }
+  };
+
+  get #ownsContext(): boolean {
+    const { context } = this.#root.options;
+    return context !== false && !isContextPolicy(context) && context?.estimator === undefined;
+  }
+
+  /** The session's context policy, made when it is first needed: most sessions of a list never run. */
+  #contextPolicy(): ContextPolicy | undefined {
+    const { context } = this.#root.options;
+    if (context === false) return undefined;
+    if (isContextPolicy(context)) return context;
+    this.#context ??= createContextPolicy({ ...context, estimator: context?.estimator ?? this.#restoredEstimator() });
+    return this.#context;
+  }
+
+  #restoredEstimator(): TokenEstimator {
+    const snapshot = this.#session.state.learnedOf(ESTIMATOR);
+    try {
+      return createTokenEstimator({ snapshot: snapshot as unknown as EstimatorSnapshot | undefined });
+    } catch (error) {
+      this.report(error);
+      return createTokenEstimator();
+    }
+  }
+
+  #hooks(): readonly Hook[] {
+    const seats = [...this.#seats.values()];
+    const [only] = seats;
+    if (only !== undefined && seats.length === 1) return only.hooks;
+    return seats.flatMap((seat) => {
+      const times = { hasStep: () => this.#stepAgent === seat, hasNextStep: () => this.#active() === seat };
+      return seat.hooks.map((hook) => onlyFor(hook, times));
+    });
+  }
+
+  /** The agent of a step, which it keeps to the step's end. */
+  #seatOf({ step }: StepInfo): AgentSeat {
+    const { state } = this.#session;
+    const open = state.transcript.openTurn()?.step;
+    const isGoneOnWith = open !== undefined && open.step === step && open.ended === undefined;
+    this.#stepAgent = isGoneOnWith ? this.#seatNamed(state.stepAgent) : this.#active();
+    return this.#stepAgent;
+  }
+
+  #active(): AgentSeat {
+    return this.#seatNamed(this.#session.state.agent);
+  }
+
+  #seatNamed(name: string = this.#root.name): AgentSeat {
+    const seat = this.#seats.get(name);
+    if (seat !== undefined) return seat;
+    throw new SessionError(
+      'unknown_agent',
+      `Session "${this.#session.sessionId}" was handed to the agent "${name}", which this agent knows nothing of; it knows ${[...this.#seats.keys()].join(', ')}. ` +
+        'Open it with an agent that has it among its `handoffs`.',
+    );
+  }
+
+  #seatAll(parts: AgentParts): void {
+    const known = this.#seats.get(parts.name);
+    if (known?.parts === parts) return;
+    if (known !== undefined) throw new TypeError(`Two agents of a session are named "${parts.name}". Give each a name of its own: createAgent({ name, llm }).`);
+    const { handoffs = [] } = parts.options;
+    const targets = (typeof handoffs === 'function' ? handoffs() : handoffs).map(partsOf);
+    const tools = targets.map(({ name, options }) => handoffTool({ name, description: options.description }, this.#handOver));
+    this.#seats.set(parts.name, new AgentSeat(parts, tools));
+    for (const target of targets) this.#seatAll(target);
+  }
+
+  readonly #handOver = async (target: HandoffTarget, { turnId, toolCallId }: ToolContext): Promise<void> => {
+    await this.#session.append({ type: 'handoff', at: this.runtime.now(), turnId, toolCallId, from: this.agent, to: target.name });
+  };
+}
+
+/** Name of what the token estimator has learned, in a snapshot. */
+const ESTIMATOR = 'estimator';
+
+/** The clock of an agent's sessions. */
+export function runtimeOf({ options }: AgentParts): Runtime {
+  return options.runtime ?? systemRuntime;
+}
+
+function isContextPolicy(context: ContextPolicy | ContextPolicyOptions | false | undefined): context is ContextPolicy {
+  return typeof context === 'object' && 'hooks' in context && 'recoveries' in context;
+}
