@@ -93,10 +93,11 @@ class Reader<Event> implements AsyncIterableIterator<Event> {
   }
 
   /** The end, or what went wrong: thrown once. */
-  #finish(): Promise<IteratorResult<Event>> {
+  async #finish(): Promise<IteratorResult<Event>> {
     const { error } = this.#end ?? {};
     this.#end = {};
-    return error === undefined ? Promise.resolve({ done: true, value: undefined }) : Promise.reject(error);
+    if (error !== undefined) throw error as Error;
+    return { done: true, value: undefined };
   }
 
   /** Lets go of what was read: now and then, since each time costs as much as what is left. */
