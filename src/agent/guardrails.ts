@@ -157,7 +157,7 @@ class GuardedRequest {
     let reason: string;
     try {
       const given: unknown = guardrail.check(judged, this.#context);
-      const verdict: unknown = isThenable(given) ? await (given as PromiseLike<unknown>) : given;
+      const verdict: unknown = isThenable(given) ? await Promise.resolve<unknown>(given) : given;
       if (verdict === undefined) return;
       reason = typeof verdict === 'string' && verdict !== '' ? verdict : NO_VERDICT;
     } catch (error) {

@@ -22,6 +22,7 @@ export type { AgentTurnEvent, AgentTurnResult, Turn } from './turn.ts';
 export type { UndoOptions, UndoReport } from './undo.ts';
 export { withGuardrails } from './guardrails.ts';
 export type { GuardedCall, GuardedReply, Guardrail, GuardrailContext, GuardrailOptions, GuardrailVerdict } from './guardrails-options.ts';
+export { structuredOutput, type StructuredOutput, type StructuredOutputOptions } from './structured-output.ts';
 export { assembleSystemPrompt, type SystemPromptParts, withSystemPrompt } from './system-prompt.ts';
 export { dispatchAgent } from './dispatch-agent.ts';
 export type { DispatchAgentInput, DispatchAgentOptions, SubAgentType } from './dispatch-agent-options.ts';
