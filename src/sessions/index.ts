@@ -3,6 +3,8 @@
  *
  * @module
  */
+export { fileSessionStore, type FileSessionStoreOptions } from './file-session-store.ts';
+export { type FileInfo, type FileSystem, type FolderEntry, nodeFileSystem, type OpenFile } from './file-system.ts';
 export { inProcessSessionStore, type InProcessSessionStoreOptions } from './in-process-store.ts';
 export {
   type HandoffEvent,

@@ -135,8 +135,9 @@ export const logCases: StoreCasesOf<'append' | 'content' | 'close'> = {
     async run(stage) {
       const kept = snapshot('session_1', { state: { list: [{ deep: 1 }] } });
       const metadata = { list: [{ deep: 1 }] };
-      const log = await stage.create('session_1', { events: changeable(), metadata });
+      const log = await stage.create('session_1', { metadata });
       await log.saveSnapshot(kept);
+      await log.append(changeable());
       await log.close();
       spoil(await stage.load('session_1'));
       spoil(await stage.store.read('session_1'));

@@ -1,0 +1,190 @@
+/**
+ * Session folder: made whole or not at all, and opened only if it is what it has to be.
+ *
+ * - A folder gets its name once its log is in it: there is no session without a header.
+ * - A folder that is being made or deleted has a name that no session can have.
+ */
+import { Buffer } from 'node:buffer';
+import { join } from 'node:path';
+import type { Runtime } from '../core/runtime.ts';
+import { brokenLog, shownId } from './file-errors.ts';
+import { FileLines } from './file-lines.ts';
+import { makeLock } from './file-lock.ts';
+import { deletedName, isDeletedName, isTemporaryName, isUnfinishedName, LOG_FILE, unfinishedName } from './file-names.ts';
+import type { FileSystem } from './file-system.ts';
+import { decodeHeader, encodeHeader, EventEncoder } from './session-codec.ts';
+import { SessionError, type SessionEvent, type SessionHeader, type SessionRepair } from './session-store.ts';
+
+/** Longest header: a list of sessions reads that of each. */
+export const MAX_HEADER_BYTES: number = 1024 * 1024;
+
+/** What all of a store's files have in common. */
+export interface FileSettings {
+  /** The disk. */
+  readonly files: FileSystem;
+  /** The clock. */
+  readonly runtime: Runtime;
+  /** What an event survives once it was appended. */
+  readonly flush: 'process' | 'power';
+}
+
+/** A folder to be made. */
+export interface NewFolder {
+  /** The folder that it is made in. */
+  readonly parent: string;
+  /** Its name. */
+  readonly name: string;
+  /** What the log begins with. */
+  readonly header: SessionHeader;
+  /** Its first events. */
+  readonly events: readonly SessionEvent[];
+  /** Name of its lock, which is held from the start; absent for a sub-agent, which has none. */
+  readonly lockName?: string;
+}
+
+/**
+ * Makes the folder of a session with its log and its lock.
+ *
+ * @returns False if there is such a folder already.
+ */
+export async function createFolder(settings: FileSettings, folder: NewFolder): Promise<boolean> {
+  const { files, flush } = settings;
+  const bytes = firstLines(folder);
+  const path = join(folder.parent, folder.name);
+  const unfinished = join(folder.parent, unfinishedName());
+  await files.makeFolder(unfinished);
+  try {
+    if (folder.lockName !== undefined) await makeLock(files, join(unfinished, folder.lockName));
+    const log = await files.open(join(unfinished, LOG_FILE), 'new');
+    try {
+      await log.write(0, bytes);
+      if (flush === 'power') await log.flush();
+    } finally {
+      await log.close();
+    }
+    if (flush === 'power') await files.flushFolder(unfinished);
+    const isMade = await putInPlace(files, unfinished, path);
+    if (isMade && flush === 'power') await files.flushFolder(folder.parent);
+    return isMade;
+  } finally {
+    // Nothing is there once it is in place.
+    await files.remove(unfinished).catch(() => undefined);
+  }
+}
+
+function firstLines({ header, events }: NewFolder): Uint8Array {
+  const headerLine = encodeHeader(header);
+  if (Buffer.byteLength(headerLine) >= MAX_HEADER_BYTES) {
+    throw new TypeError(`create: the metadata of a session is at most ${MAX_HEADER_BYTES} bytes of JSON, since every list of sessions reads it.`);
+  }
+  const encoder = new EventEncoder();
+  return Buffer.from([headerLine, ...events.map((event) => encoder.encode(event)), ''].join('\n'));
+}
+
+async function putInPlace(files: FileSystem, unfinished: string, path: string): Promise<boolean> {
+  if ((await files.look(path)) !== undefined) return false;
+  try {
+    await files.rename(unfinished, path);
+    return true;
+  } catch (error) {
+    // Somebody else was first.
+    if ((await files.look(path)) !== undefined) return false;
+    throw error;
+  }
+}
+
+/** A folder that is open for writing. */
+export interface OpenedFolder {
+  /** What the log begins with. */
+  readonly header: SessionHeader;
+  /** The log. */
+  readonly lines: FileLines;
+  /** What had to be repaired. */
+  readonly repairs: readonly SessionRepair[];
+}
+
+/** Opens the log of a folder for writing, and removes what dead writers left. Only for whoever holds the session. */
+export async function openFolder(settings: FileSettings, folder: string, id: string): Promise<OpenedFolder> {
+  const { files } = settings;
+  const { header, lines } = await openLog(files, folder, { id, use: 'change' });
+  try {
+    const { tornBytes } = lines;
+    await lines.cut();
+    for (const { name } of await files.list(folder)) if (isTemporaryName(name)) await files.remove(join(folder, name));
+    return { header, lines, repairs: tornBytes === 0 ? [] : [tornLine(lines, tornBytes)] };
+  } catch (error) {
+    await lines.close();
+    throw error;
+  }
+}
+
+function tornLine({ path }: FileLines, bytes: number): SessionRepair {
+  return { kind: 'torn_line', message: `${path} ended in the middle of an event: its ${bytes} bytes were cut off. No append had confirmed it.` };
+}
+
+/** What is asked of a log that is opened. */
+export interface LogUse {
+  /** The id that it has to be of. */
+  readonly id: string;
+  /** What for. */
+  readonly use: 'read' | 'change';
+}
+
+/**
+ * Opens the log of a folder, and reads its header.
+ *
+ * @throws SessionError `session_not_found`, `broken_log`, `unsupported_version`.
+ */
+export async function openLog(files: FileSystem, folder: string, { id, use }: LogUse): Promise<Omit<OpenedFolder, 'repairs'>> {
+  await assertFolder(files, folder, id);
+  const path = join(folder, LOG_FILE);
+  if ((await files.look(path)) === undefined) throw brokenLog({ path, line: 1, at: 0 }, new Error('there is no such file'));
+  const lines = await FileLines.open(files, path, use);
+  try {
+    return { header: await readHeader(lines, id), lines };
+  } catch (error) {
+    await lines.close();
+    throw error;
+  }
+}
+
+async function readHeader(lines: FileLines, id: string): Promise<SessionHeader> {
+  const line = await lines.firstLine(MAX_HEADER_BYTES);
+  try {
+    if (line === undefined) throw new Error('there is no whole line');
+    const header = decodeHeader(line);
+    if (header.sessionId !== id) throw new Error(`it is of session ${shownId(header.sessionId)}`);
+    return header;
+  } catch (error) {
+    throw brokenLog({ path: lines.path, line: 1, at: 0 }, error);
+  }
+}
+
+/** A folder that is there, and is one: nothing is followed to somewhere else. */
+async function assertFolder(files: FileSystem, folder: string, id: string): Promise<void> {
+  const info = await files.look(folder);
+  if (info === undefined) throw new SessionError('session_not_found', `There is no session ${shownId(id)}: there is no ${folder}.`);
+  if (info.kind !== 'folder') throw new Error(`${folder} is not a folder`);
+}
+
+/** Deletes a folder at once; what is in it goes after. */
+export async function deleteFolder(files: FileSystem, parent: string, name: string): Promise<void> {
+  const deleted = join(parent, deletedName());
+  await files.rename(join(parent, name), deleted);
+  // What stays of it has no name of a session, and is removed with what others left.
+  await files.remove(deleted).catch(() => undefined);
+}
+
+/** How old a folder that is being made is at least, in milliseconds, if nobody is making it any more. */
+const LEFT_OVER_AGE_MS = 60 * 60 * 1000;
+
+/** Removes what is left of folders that were being made or deleted by processes which died. */
+export async function removeLeftOvers(files: FileSystem, parent: string): Promise<void> {
+  const names = (await files.list(parent)).filter(({ kind }) => kind === 'folder').map(({ name }) => name);
+  for (const name of names.filter(isDeletedName)) await files.remove(join(parent, name));
+  for (const name of names.filter(isUnfinishedName)) {
+    const info = await files.look(join(parent, name));
+    // By another name first: whoever still makes it cannot put half of it in place.
+    if (info !== undefined && Date.now() - info.modifiedAt > LEFT_OVER_AGE_MS) await deleteFolder(files, parent, name);
+  }
+}
