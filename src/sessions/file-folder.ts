@@ -10,7 +10,7 @@ import type { Runtime } from '../core/runtime.ts';
 import { brokenLog, shownId } from './file-errors.ts';
 import { FileLines } from './file-lines.ts';
 import { makeLock } from './file-lock.ts';
-import { deletedName, isDeletedName, isTemporaryName, isUnfinishedName, LOG_FILE, unfinishedName } from './file-names.ts';
+import { AGENTS_FOLDER, deletedName, isDeletedName, isTemporaryName, isUnfinishedName, LOG_FILE, unfinishedName } from './file-names.ts';
 import type { FileSystem } from './file-system.ts';
 import { decodeHeader, encodeHeader, EventEncoder } from './session-codec.ts';
 import { SessionError, type SessionEvent, type SessionHeader, type SessionRepair } from './session-store.ts';
@@ -110,11 +110,18 @@ export async function openFolder(settings: FileSettings, folder: string, id: str
   try {
     const { tornBytes } = lines;
     await lines.cut();
-    for (const { name } of await files.list(folder)) if (isTemporaryName(name)) await files.remove(join(folder, name));
+    await tidy(files, folder);
     return { header, lines, repairs: tornBytes === 0 ? [] : [tornLine(lines, tornBytes)] };
   } catch (error) {
     await lines.close();
     throw error;
+  }
+}
+
+async function tidy(files: FileSystem, folder: string): Promise<void> {
+  for (const { name, kind } of await files.list(folder)) {
+    if (isTemporaryName(name)) await files.remove(join(folder, name));
+    if (name === AGENTS_FOLDER && kind === 'folder') await removeLeftOvers(files, join(folder, name), 0);
   }
 }
 
@@ -160,8 +167,12 @@ async function readHeader(lines: FileLines, id: string): Promise<SessionHeader> 
   }
 }
 
-/** A folder that is there, and is one: nothing is followed to somewhere else. */
-async function assertFolder(files: FileSystem, folder: string, id: string): Promise<void> {
+/**
+ * A folder is there, and is one: nothing is followed to somewhere else.
+ *
+ * @throws SessionError `session_not_found`.
+ */
+export async function assertFolder(files: FileSystem, folder: string, id: string): Promise<void> {
   const info = await files.look(folder);
   if (info === undefined) throw new SessionError('session_not_found', `There is no session ${shownId(id)}: there is no ${folder}.`);
   if (info.kind !== 'folder') throw new Error(`${folder} is not a folder`);
@@ -175,16 +186,17 @@ export async function deleteFolder(files: FileSystem, parent: string, name: stri
   await files.remove(deleted).catch(() => undefined);
 }
 
-/** How old a folder that is being made is at least, in milliseconds, if nobody is making it any more. */
-const LEFT_OVER_AGE_MS = 60 * 60 * 1000;
-
-/** Removes what is left of folders that were being made or deleted by processes which died. */
-export async function removeLeftOvers(files: FileSystem, parent: string): Promise<void> {
+/**
+ * Removes what is left of folders that were being made or deleted by processes which died.
+ *
+ * @param leastAgeMs - How long ago the making of one began at least, in milliseconds.
+ */
+export async function removeLeftOvers(files: FileSystem, parent: string, leastAgeMs: number): Promise<void> {
   const names = (await files.list(parent)).filter(({ kind }) => kind === 'folder').map(({ name }) => name);
   for (const name of names.filter(isDeletedName)) await files.remove(join(parent, name));
   for (const name of names.filter(isUnfinishedName)) {
     const info = await files.look(join(parent, name));
-    // By another name first: whoever still makes it cannot put half of it in place.
-    if (info !== undefined && Date.now() - info.modifiedAt > LEFT_OVER_AGE_MS) await deleteFolder(files, parent, name);
+    // The clock of the system, as that of the disk is. By another name first: who still makes it cannot put half of it in place.
+    if (info !== undefined && Date.now() - info.modifiedAt >= leastAgeMs) await deleteFolder(files, parent, name);
   }
 }

@@ -166,10 +166,10 @@ interface LinesEnd {
 
 async function findEnd(file: OpenFile, bytes: number): Promise<LinesEnd> {
   const size = await lineStart(file, bytes);
-  if (size === 0) return { size, lastLineAt: 0, tornBytes: bytes };
   const lastLineAt = await lineStart(file, size - 1);
-  // The header is not dropped: a log without it is none.
-  if (lastLineAt === 0 || (await isJson(file, lastLineAt, size - 1))) return { size, lastLineAt, tornBytes: bytes - size };
+  // Something stands behind it, or it is the header, without which a log is none: then it is not what was torn.
+  const isAnyLine = size < bytes || lastLineAt === 0;
+  if (isAnyLine || (await isJson(file, lastLineAt, size - 1))) return { size, lastLineAt, tornBytes: bytes - size };
   return { size: lastLineAt, lastLineAt: await lineStart(file, lastLineAt - 1), tornBytes: bytes - lastLineAt };
 }
 

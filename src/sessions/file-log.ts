@@ -15,7 +15,7 @@ import type { FileLines } from './file-lines.ts';
 import type { FileLock } from './file-lock.ts';
 import { AGENTS_FOLDER, fileNameOf } from './file-names.ts';
 import { type FoundSnapshot, readSnapshot, writeSnapshot } from './file-snapshot.ts';
-import { assertSessionId, checkSnapshot, EventDecoder, EventEncoder } from './session-codec.ts';
+import { assertEventList, assertSessionId, checkSnapshot, EventDecoder, EventEncoder } from './session-codec.ts';
 import { SESSION_VERSION, SessionError, type SessionContent, type SessionEvent, type SessionHeader, type SessionLog, type SessionRepair, type SessionSnapshot } from './session-store.ts';
 
 /** What a log is made of. */
@@ -72,8 +72,7 @@ export class FileLog implements SessionLog {
   }
 
   async append(events: readonly SessionEvent[]): Promise<void> {
-    const given: unknown = events;
-    if (!Array.isArray(given)) throw new TypeError("append takes a list of events. For example: append([{ type: 'input.removed', at, messageId }]).");
+    assertEventList(events, 'append');
     await this.#write([...events]);
   }
 

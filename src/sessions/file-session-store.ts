@@ -12,18 +12,21 @@ import { join, resolve } from 'node:path';
 import { assertOptions } from '../core/assert.ts';
 import { type Runtime, systemRuntime } from '../core/runtime.ts';
 import { shownId, storeFailed } from './file-errors.ts';
-import { createFolder, deleteFolder, type FileSettings, MAX_HEADER_BYTES, openFolder, openLog, removeLeftOvers } from './file-folder.ts';
+import { assertFolder, createFolder, deleteFolder, type FileSettings, MAX_HEADER_BYTES, openFolder, openLog, removeLeftOvers } from './file-folder.ts';
 import { firstLine } from './file-lines.ts';
 import { FileLock, heldName, takeLock } from './file-lock.ts';
 import { FileLog, readEvents } from './file-log.ts';
 import { fileNameOf, isFileName, LOG_FILE } from './file-names.ts';
 import { type FileSystem, isMissing, nodeFileSystem } from './file-system.ts';
 import { replaceLogs } from './file-takeover.ts';
-import { assertSessionId, decodeHeader, headerOf } from './session-codec.ts';
+import { assertEventList, assertSessionId, decodeHeader, headerOf } from './session-codec.ts';
 import { type NewSession, SessionError, type SessionLog, type SessionStore, type SessionSummary, type StoredSession } from './session-store.ts';
 
 /** Headers read at once by a list. */
 const READ_TOGETHER = 32;
+
+/** How long ago the making of a folder began, in milliseconds, that nobody is making any more. */
+const LEFT_OVER_AGE_MS = 60 * 60 * 1000;
 
 const ARGUMENT = { taker: 'fileSessionStore', example: "fileSessionStore('./sessions')" };
 const OPTIONS: Readonly<Record<keyof FileSessionStoreOptions, true>> = { flush: true, runtime: true, files: true };
@@ -83,17 +86,21 @@ class FileSessionStore implements SessionStore {
     const name = fileNameOf(sessionId);
     const lockName = heldName(runtime.now());
     const { events = [] } = session;
+    assertEventList(events, 'create');
     return this.#try(`Session ${shownId(sessionId)} could not be made.`, async () => {
       await this.#tidy();
       const isMade = await createFolder(this.#settings, { parent: this.#root, name, header, events, lockName });
       if (!isMade) throw new SessionError('session_exists', `There is a session ${shownId(sessionId)} already; it is as it was.`);
-      return this.#openHeld(sessionId, new FileLock({ files, folder: join(this.#root, name), sessionId }, lockName));
+      const lock = new FileLock({ files, folder: join(this.#root, name), sessionId }, lockName);
+      return this.#openHeld(sessionId, lock, async () => {
+        await deleteFolder(files, this.#root, name);
+      });
     });
   }
 
   async open(sessionId: string): Promise<SessionLog> {
     assertSessionId(sessionId);
-    return this.#try(`Session ${shownId(sessionId)} could not be opened; nothing of it was changed.`, async () => {
+    return this.#tryWith(sessionId, `Session ${shownId(sessionId)} could not be opened; nothing of it was changed.`, async () => {
       // Before anything is touched: it may be that of a newer release, or none.
       const { lines } = await openLog(this.#settings.files, this.#folderOf(sessionId), { id: sessionId, use: 'read' });
       await lines.close();
@@ -103,7 +110,7 @@ class FileSessionStore implements SessionStore {
 
   async read(sessionId: string): Promise<StoredSession> {
     assertSessionId(sessionId);
-    return this.#try(`Session ${shownId(sessionId)} could not be read.`, async () => {
+    return this.#tryWith(sessionId, `Session ${shownId(sessionId)} could not be read.`, async () => {
       const { header, lines } = await openLog(this.#settings.files, this.#folderOf(sessionId), { id: sessionId, use: 'read' });
       try {
         return { header, events: await readEvents(lines) };
@@ -162,13 +169,15 @@ class FileSessionStore implements SessionStore {
     }
   }
 
-  async #openHeld(sessionId: string, lock: FileLock): Promise<SessionLog> {
+  /** @param undo - Called if it cannot be opened, while it is still held. */
+  async #openHeld(sessionId: string, lock: FileLock, undo?: () => Promise<void>): Promise<SessionLog> {
     const folder = this.#folderOf(sessionId);
     try {
       const opened = await openFolder(this.#settings, folder, sessionId);
       const repairs = lock.takenFrom === undefined ? opened.repairs : [lockTaken(lock.takenFrom), ...opened.repairs];
       return new FileLog({ settings: this.#settings, folder, opened: { ...opened, repairs }, lock, onClosed: () => lock.release() });
     } catch (error) {
+      await undo?.().catch(() => undefined);
       await lock.release();
       throw error;
     }
@@ -195,7 +204,19 @@ class FileSessionStore implements SessionStore {
   async #tidy(): Promise<void> {
     if (this.#hasTidied) return;
     this.#hasTidied = true;
-    await removeLeftOvers(this.#settings.files, this.#root).catch(() => undefined);
+    await removeLeftOvers(this.#settings.files, this.#root, LEFT_OVER_AGE_MS).catch(() => undefined);
+  }
+
+  /** Tries something with a session that may be deleted meanwhile. */
+  #tryWith<Value>(sessionId: string, failure: string, action: () => Promise<Value>): Promise<Value> {
+    return this.#try(failure, async () => {
+      try {
+        return await action();
+      } catch (error) {
+        if (isMissing(error)) await assertFolder(this.#settings.files, this.#folderOf(sessionId), sessionId);
+        throw error;
+      }
+    });
   }
 
   async #try<Value>(failure: string, action: () => Promise<Value>): Promise<Value> {

@@ -103,6 +103,15 @@ export function assertEvent(event: unknown): asserts event is SessionEvent {
   throw new TypeError("append takes events, which have a `type`. For example: append([{ type: 'input.removed', at, messageId }]).");
 }
 
+/**
+ * @param call - Which call takes them, for the message.
+ * @throws TypeError for what callers without types give that is no list.
+ */
+export function assertEventList(events: unknown, call: 'append' | 'create'): asserts events is readonly SessionEvent[] {
+  if (Array.isArray(events)) return;
+  throw new TypeError(`${call} takes a list of events. For example: append([{ type: 'input.removed', at, messageId }]).`);
+}
+
 /** Writes events as lines, in the order of the log. */
 export class EventEncoder {
   readonly #finished = new Map<string, RecordedToolResult>();
