@@ -18,6 +18,8 @@ const WAIT_MS = 5_000;
 const POLL_MS = 20;
 /** Whoever has had it this long is gone, or hangs. */
 const STALE_MS = 30_000;
+/** Whoever made it and has not written into it for this long died in between. */
+const UNWRITTEN_MS = 1_000;
 
 /** A lock that is held. */
 export interface HeldLock {
@@ -78,7 +80,7 @@ async function isDead(path: string, content: string, runtime: Runtime): Promise<
   const owner = ownerOf(content);
   if (owner !== undefined && owner.host === hostname() && !isRunning(owner.pid)) return true;
   try {
-    return runtime.now() - (await stat(path)).mtimeMs > STALE_MS;
+    return runtime.now() - (await stat(path)).mtimeMs > (owner === undefined ? UNWRITTEN_MS : STALE_MS);
   } catch {
     // It was given back in the meantime.
     return false;

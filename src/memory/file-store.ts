@@ -115,8 +115,8 @@ class FileJournal implements MemoryJournal {
     this.#lines += isNew ? 2 : 1;
     this.#offset += Buffer.byteLength(text);
     this.#apply(operations);
-    if (this.#operations > COMPACT_FROM && this.#operations > COMPACT_SHARE * this.#index.size) await this.#compact(lock);
     this.#seen = await lookOf(this.#file);
+    if (this.#operations > COMPACT_FROM && this.#operations > COMPACT_SHARE * this.#index.size) await this.#compact(lock);
   }
 
   /** What was asked for is kept already, so a failure here is none: the log stays as it is, and the next write tries again. */
