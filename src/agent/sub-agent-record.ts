@@ -5,10 +5,12 @@
  * - A record that cannot be read, or does not belong to the call, is a typed error: nothing of it is changed then.
  */
 import { isTurnloopError, messageOf, TurnloopError } from '../core/errors.ts';
-import type { RecordedEvent, TurnEndEvent } from '../core/events.ts';
+import type { RecordedEvent } from '../core/events.ts';
 import { isRecord, toJson, type JsonValue } from '../core/json.ts';
+import { textOf } from '../core/message.ts';
 import type { ToolCallDecision, ToolContext } from '../core/tool.ts';
 import { createTranscript, type OpenTurn, type Transcript } from '../core/transcript.ts';
+import { endOfRecord, type SubAgentEnd } from './sub-agent-result.ts';
 
 /** Keeps the events of one sub-agent durably. */
 export interface SubAgentLog {
@@ -28,7 +30,7 @@ export interface SubAgentRecord {
   /** The events, folded. */
   readonly transcript: Transcript;
   /** How it ended, if it had before. */
-  readonly ended: TurnEndEvent | undefined;
+  readonly ended: SubAgentEnd | undefined;
   /** The turn to go on with, if one is open. */
   readonly open: OpenTurn | undefined;
   /** The decisions that are new to the record. */
@@ -83,7 +85,7 @@ interface Parts {
 function makeRecord({ log, saved, events, decisions }: Parts): SubAgentRecord {
   const transcript = createTranscript(events, { keepEvents: log === undefined });
   const open = transcript.openTurn();
-  const ended = open === undefined ? events.findLast((event) => event.type === 'turn.end') : undefined;
+  const ended = open === undefined ? endOf(events) : undefined;
   if (saved !== undefined && open === undefined && ended === undefined) throw broken('it has no turn to go on with');
   // What was decided of an earlier suspension is in the record already: a process stopped behind it.
   const isNew = open?.suspended === true && open.resumes === saved?.resumes;
@@ -103,6 +105,16 @@ function makeRecord({ log, saved, events, decisions }: Parts): SubAgentRecord {
     },
     close: () => closeLog(log),
   };
+}
+
+/** How a turn had ended, by its events. */
+function endOf(events: readonly RecordedEvent[]): SubAgentEnd | undefined {
+  const index = events.findLastIndex(({ type }) => type === 'turn.end');
+  const end = events[index];
+  if (end?.type !== 'turn.end') return undefined;
+  // Only an open turn knows which reply was its last.
+  const lastReply = createTranscript(events.slice(0, index)).openTurn()?.lastReply;
+  return endOfRecord(end, textOf(lastReply));
 }
 
 /** What a suspended call kept. @throws TurnloopError if this tool did not make it */

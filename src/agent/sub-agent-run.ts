@@ -17,7 +17,7 @@ import { suspend, type AnyTool, type ToolContext, type ToolReturn } from '../cor
 import { maxSteps } from '../policies/max-steps.ts';
 import type { DispatchAgentInput, DispatchSettings, SubAgentKind } from './dispatch-agent-options.ts';
 import { openRecord, type SubAgentRecord } from './sub-agent-record.ts';
-import { endOfRecord, endOfTurn, subAgentResult } from './sub-agent-result.ts';
+import { endOfTurn, subAgentResult } from './sub-agent-result.ts';
 
 /** A sub-agent to run. */
 export interface SubAgentTask {
@@ -46,7 +46,7 @@ async function goOn(task: SubAgentTask, record: SubAgentRecord): Promise<ToolRet
   const { settings, kind, tools, graceMs, input, context } = task;
   const { transcript, open, ended, decisions } = record;
   const { maxResultCharacters } = settings;
-  if (ended !== undefined) return subAgentResult(endOfRecord(ended, lastText(transcript.buildMessages())), maxResultCharacters);
+  if (ended !== undefined) return subAgentResult(ended, maxResultCharacters);
   const dispatchEvent = dispatcherOf(task, record);
   const own = decisions.find(({ toolCallId }) => toolCallId === context.toolCallId);
   if (own?.action === 'deny' || own?.action === 'answer') {
