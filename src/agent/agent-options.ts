@@ -11,6 +11,7 @@ import { toolSet } from '../core/tool-input.ts';
 import type { StepInfo } from '../core/turn-options.ts';
 import type { ContextPolicy } from '../context/context-policy.ts';
 import type { ContextPolicyOptions } from '../context/policy-settings.ts';
+import type { Memory } from '../memory/memory.ts';
 import type { ApprovalOptions } from '../policies/approval.ts';
 import type { Budget } from '../policies/budget.ts';
 import type { LoopGuardOptions } from '../policies/loop-guard-options.ts';
@@ -19,6 +20,7 @@ import type { TimeoutOptions } from '../policies/timeouts.ts';
 import type { SessionStore } from '../sessions/session-store.ts';
 import type { Agent } from './agent.ts';
 import type { DispatchAgentOptions } from './dispatch-agent-options.ts';
+import type { GuardrailOptions } from './guardrails-options.ts';
 import type { SystemPromptParts } from './system-prompt.ts';
 
 /** Steps of a turn: enough for real work, and a loop that burns money ends. */
@@ -81,6 +83,8 @@ export interface AgentOptions<Output = undefined> {
   readonly approval?: ApprovalOptions | undefined;
   /** What all its turns, summaries and sub-agents may spend together. @defaultValue no limit */
   readonly budget?: Budget | undefined;
+  /** Judge inputs, answers and calls, and end the turn where they trip. @defaultValue none */
+  readonly guardrails?: GuardrailOptions | undefined;
   /** Hooks of your own; they stand before the agent's. @defaultValue none */
   readonly hooks?: readonly Hook[] | undefined;
   /** Recoveries of your own; they stand before the agent's: `strictHistory()` and those of the context policy. @defaultValue none */
@@ -89,6 +93,8 @@ export interface AgentOptions<Output = undefined> {
   readonly request?: StepSettings | undefined;
   /** What the answer has to be: any Standard Schema (zod, valibot, arktype …). @defaultValue text */
   readonly output?: StandardSchema<Output> | undefined;
+  /** What is remembered from one session to the next: shown to the model, learned from its turns. @defaultValue nothing */
+  readonly memory?: Memory | undefined;
   /** Offers `dispatch_agent`, by which the model gives tasks to sub-agents: true, or its options. @defaultValue false */
   readonly subAgents?: boolean | DispatchAgentOptions | undefined;
   /** Agents that the conversation may be handed to; a function where they know each other. @defaultValue none */
@@ -126,10 +132,12 @@ const OPTIONS: Readonly<Record<keyof AgentOptions, true>> = {
   loopGuard: true,
   approval: true,
   budget: true,
+  guardrails: true,
   hooks: true,
   recoveries: true,
   request: true,
   output: true,
+  memory: true,
   subAgents: true,
   handoffs: true,
   sessions: true,

@@ -1,17 +1,26 @@
 /** Agent parts: what stands behind an agent, for sessions and for other agents. */
 import type { LLM } from '../core/llm.ts';
+import type { AnyTool } from '../core/tool.ts';
 import { withBudget } from '../policies/with-budget.ts';
 import { isRetrying, withRetry } from '../policies/retry.ts';
 import { withTimeouts } from '../policies/timeouts.ts';
 import type { Agent } from './agent.ts';
 import type { AgentOptions } from './agent-options.ts';
+import { deferTools } from './deferred-tools.ts';
+import { structuredOutput, type StructuredOutput } from './structured-output.ts';
 
 /** What stands behind an agent. */
 export interface AgentParts {
   readonly name: string;
   readonly options: AgentOptions<unknown>;
-  /** The model with everything around it that the options ask for. */
+  /** The model with what limits it and what asks again around it: sub-agents have it too. */
+  readonly policed: LLM;
+  /** The same as the agent's own turns ask it. */
   readonly llm: LLM;
+  /** What makes its answer a value of a schema; undefined for text. */
+  readonly answer: StructuredOutput<unknown> | undefined;
+  /** Tools that belong to the agent whatever its `tools` are. */
+  readonly tools: readonly AnyTool[];
 }
 
 const parts = new WeakMap<Agent<unknown>, AgentParts>();
@@ -28,8 +37,17 @@ export function partsOf(agent: Agent<unknown>): AgentParts {
   return own;
 }
 
+/** Puts an agent together. */
+export function agentParts(name: string, options: AgentOptions<unknown>): AgentParts {
+  const policed = policedLLM(options);
+  const deferred = options.deferredTools === undefined ? undefined : deferTools(options.deferredTools);
+  const answer = options.output === undefined ? undefined : structuredOutput(options.output);
+  const tools = [...(deferred?.tools ?? []), ...(answer?.toolsFor(policed) ?? [])];
+  return { name, options, policed, llm: deferred?.wrap(policed) ?? policed, answer, tools };
+}
+
 /** The model as an agent asks it: limited in time, within the budget, and again after a passing failure. */
-export function policedLLM({ llm, retry, timeouts, budget }: AgentOptions<unknown>): LLM {
+function policedLLM({ llm, retry, timeouts, budget }: AgentOptions<unknown>): LLM {
   // Whoever put a retry around it has chosen: times that run over all its attempts would end it early.
   const isOwn = isRetrying(llm);
   const isTimed = timeouts !== false && (timeouts !== undefined || !isOwn);

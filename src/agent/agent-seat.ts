@@ -13,6 +13,7 @@ import { approval } from '../policies/approval.ts';
 import { loopGuard } from '../policies/loop-guard.ts';
 import type { PromptInfo } from './agent-options.ts';
 import type { AgentParts } from './agent-parts.ts';
+import { withGuardrails } from './guardrails.ts';
 import { assembleSystemPrompt, withSystemPrompt, type SystemPromptParts } from './system-prompt.ts';
 
 /** What a turn tells the agents that take part in it. */
@@ -25,20 +26,21 @@ export class AgentSeat {
   readonly parts: AgentParts;
   /** The agent's own hooks, in order. */
   readonly hooks: readonly Hook[];
-  readonly #added: readonly AnyTool[];
+  readonly #addTools: () => readonly AnyTool[];
   #tools: { readonly given: readonly AnyTool[]; readonly all: readonly AnyTool[] } | undefined;
   #turn: SeatTurn | undefined;
   #llm: Promise<LLM> | undefined;
 
-  /** @param added - Tools that the session adds to the agent's. */
-  constructor(parts: AgentParts, added: readonly AnyTool[]) {
+  /** @param addTools - Gives the tools that the session adds to the agent's; asked when there is a turn. */
+  constructor(parts: AgentParts, addTools: () => readonly AnyTool[]) {
     this.parts = parts;
-    this.#added = added;
+    this.#addTools = addTools;
     const { options } = parts;
     this.hooks = [
       ...(options.hooks ?? []),
       ...(options.approval === undefined ? [] : [approval(options.approval)]),
       ...(options.loopGuard === false ? [] : [loopGuard(options.loopGuard ?? {})]),
+      ...(parts.answer?.hooks ?? []),
     ];
   }
 
@@ -57,18 +59,20 @@ export class AgentSeat {
     const { options, llm } = this.parts;
     const { systemPrompt } = options;
     const turn = this.#turn;
-    if (turn === undefined || (systemPrompt === undefined && turn.skill === undefined)) return llm;
+    if (turn === undefined) return llm;
     const { sessionId, turnId, host, skill } = turn;
+    const { guardrails } = options;
+    const guarded = guardrails === undefined ? llm : withGuardrails(llm, { host, ...guardrails });
+    if (systemPrompt === undefined && skill === undefined) return guarded;
     const given: unknown = typeof systemPrompt === 'function' ? await systemPrompt({ sessionId, turnId, host }) : systemPrompt;
-    return withSystemPrompt(llm, assembleSystemPrompt({ ...sectionsOf(given ?? llm.systemPrompt), ...(skill !== undefined && { skill }) }));
+    return withSystemPrompt(guarded, assembleSystemPrompt({ ...sectionsOf(given ?? llm.systemPrompt), ...(skill !== undefined && { skill }) }));
   }
 
   /** The tools of a step. */
   async tools(info: StepInfo): Promise<readonly AnyTool[]> {
     const { tools = [] } = this.parts.options;
     const given = typeof tools === 'function' ? await tools(info) : tools;
-    if (this.#added.length === 0) return given;
-    if (this.#tools?.given !== given) this.#tools = { given, all: [...given, ...this.#added] };
+    if (this.#tools?.given !== given) this.#tools = { given, all: [...given, ...this.parts.tools, ...this.#addTools()] };
     return this.#tools.all;
   }
 }

@@ -8,7 +8,7 @@
 import { assertNumbers, assertOptions } from '../core/assert.ts';
 import { isTurnloopError, TurnloopError } from '../core/errors.ts';
 import { createEventDispatcher, isRecordedEvent, isThenable } from '../core/event-dispatcher.ts';
-import type { LoopEvent } from '../core/events.ts';
+import type { LoopEvent, RecordedEvent } from '../core/events.ts';
 import { isUserMessage, userMessage, type Message, type UserMessage } from '../core/message.ts';
 import { closeOpenTurn, runTurn } from '../core/run-turn.ts';
 import type { Runtime } from '../core/runtime.ts';
@@ -19,12 +19,14 @@ import { createTurnControl, type SteerOutcome, type TurnControl } from '../core/
 import { inputOf } from '../core/turn-options.ts';
 import { NO_USAGE, type Usage } from '../core/usage.ts';
 import type { CompactionReport } from '../context/compact-now.ts';
+import type { MemoryOwner } from '../memory/memory-store.ts';
 import { SessionError, type SessionEvent, type SessionHeader, type SessionLog, type SessionRepair } from '../sessions/session-store.ts';
 import { EventStream } from './event-stream.ts';
 import type { AgentInput, CompactSessionOptions, ResumeTurnOptions, RunOptions, Session, SessionListener, SessionStatus } from './session.ts';
 import type { CastSession, SessionCast } from './session-cast.ts';
 import { SessionQueue, type QueuedInput } from './session-queue.ts';
 import type { SessionState } from './session-state.ts';
+import type { SubAgentLog } from './sub-agent-record.ts';
 import type { AgentTurnEvent, AgentTurnResult, Turn } from './turn.ts';
 import { planUndo, type UndoOptions, type UndoReport } from './undo.ts';
 
@@ -35,6 +37,8 @@ export interface SessionParts<Output> {
   readonly repairs: readonly SessionRepair[];
   /** The agents that may have the conversation, and what they bring to a turn. */
   readonly cast: (session: CastSession) => SessionCast<Output>;
+  /** Whose memory it recalls and adds to. */
+  readonly memoryOwners: readonly MemoryOwner[];
   /** Reads the log from its beginning. */
   readonly readEvents: () => Promise<readonly SessionEvent[]>;
 }
@@ -96,10 +100,16 @@ export class AgentSession<Output> implements Session<Output> {
   /** What goes on beside the turns, such as a snapshot: waited for before the log is let go. */
   readonly #work = new Set<Promise<void>>();
 
-  constructor({ log, state, repairs, cast, readEvents }: SessionParts<Output>) {
+  constructor({ log, state, repairs, cast, memoryOwners, readEvents }: SessionParts<Output>) {
     this.#log = log;
     this.#state = state;
-    this.#cast = cast({ sessionId: log.header.sessionId, state, append: (event) => this.#append(event) });
+    this.#cast = cast({
+      sessionId: log.header.sessionId,
+      state,
+      memoryOwners,
+      append: (event) => this.#append(event),
+      openSubAgentLog: (toolCallId) => openSubAgentLog(log, toolCallId),
+    });
     this.#readEvents = readEvents;
     this.repairs = repairs;
     this.#queue = new SessionQueue({
@@ -364,10 +374,11 @@ export class AgentSession<Output> implements Session<Output> {
     await Promise.resolve();
     try {
       const result = await this.#runJob(job, ways);
-      this.#finish(ways, { holdsQueue: HOLDING.has(result.stopReason) });
+      // A closing tool that gives the answer ends the turn as well as words do.
+      this.#finish(ways, { isWell: !HOLDING.has(result.stopReason) || result.output !== undefined });
       return result;
     } catch (error) {
-      this.#finish(ways, { holdsQueue: true, failure: { error } });
+      this.#finish(ways, { isWell: false, failure: { error } });
       throw error;
     }
   }
@@ -399,15 +410,18 @@ export class AgentSession<Output> implements Session<Output> {
       ...(options.deadlineMs !== undefined && { deadlineMs: options.deadlineMs }),
       host,
     });
-    return this.#cast.resultOf(result);
+    return await this.#cast.resultOf(result);
   }
 
   /** The turn is over: the session is free before anybody hears of it. */
-  #finish({ stream }: TurnWays, { holdsQueue, failure }: { readonly holdsQueue: boolean; readonly failure?: { readonly error: unknown } }): void {
+  #finish({ turnId, stream }: TurnWays, { isWell, failure }: { readonly isWell: boolean; readonly failure?: { readonly error: unknown } }): void {
     this.#running = undefined;
     if (this.#closing === undefined) {
       this.#background(this.#saveSnapshot(LEAST_EVENTS_OF_SNAPSHOT));
-      if (!holdsQueue) this.#startQueued();
+      if (isWell) {
+        this.#background(this.#cast.remember(turnId));
+        this.#startQueued();
+      }
     }
     stream.end(failure);
   }
@@ -443,6 +457,17 @@ export class AgentSession<Output> implements Session<Output> {
       .finally(() => this.#work.delete(tracked));
     this.#work.add(tracked);
   }
+}
+
+/** The log of a sub-agent below a session. */
+async function openSubAgentLog(session: SessionLog, toolCallId: string): Promise<SubAgentLog> {
+  const log = await session.child(toolCallId);
+  return {
+    // Nothing but the events of its turn is ever put in.
+    load: async () => (await log.load()).events as readonly RecordedEvent[],
+    record: (event) => log.append([event]),
+    close: () => log.close(),
+  };
 }
 
 function assertInput(input: unknown, example: string): asserts input is AgentInput {

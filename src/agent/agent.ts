@@ -1,5 +1,6 @@
 /** Agent: a model with tools and policies, as its host sees it. Types only. */
 import type { JsonObject } from '../core/json.ts';
+import type { MemoryOwner } from '../memory/memory-store.ts';
 import type { SessionStore } from '../sessions/session-store.ts';
 import type { AgentInput, Session, TurnOptions } from './session.ts';
 import type { Turn } from './turn.ts';
@@ -17,6 +18,8 @@ export interface OpenSessionOptions {
   readonly resumeSessionId?: string | undefined;
   /** A session whose turns the new one begins with. */
   readonly fork?: ForkOptions | undefined;
+  /** Whose memory the session recalls and adds to, such as that of a user, beside its own. @defaultValue the agent's */
+  readonly memoryOwners?: readonly MemoryOwner[] | undefined;
   /** JSON kept with a new session, such as a title. */
   readonly metadata?: JsonObject | undefined;
 }

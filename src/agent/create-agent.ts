@@ -5,7 +5,7 @@ import { inProcessSessionStore } from '../sessions/in-process-store.ts';
 import { SESSION_VERSION, SessionError, type NewSession, type SessionHeader, type SessionLog, type SessionStore } from '../sessions/session-store.ts';
 import type { Agent, ForkOptions, OpenSessionOptions } from './agent.ts';
 import { assertAgentOptions, type AgentOptions } from './agent-options.ts';
-import { policedLLM, rememberParts, type AgentParts } from './agent-parts.ts';
+import { agentParts, rememberParts, type AgentParts } from './agent-parts.ts';
 import { AgentSession } from './agent-session.ts';
 import type { Session } from './session.ts';
 import { runtimeOf, SessionCast } from './session-cast.ts';
@@ -13,7 +13,7 @@ import { SessionState } from './session-state.ts';
 
 const DEFAULT_NAME = 'agent';
 const OPEN_ARGUMENT = { taker: 'agent.openSession', example: "agent.openSession({ resumeSessionId: 'session-1' })" };
-const OPEN_OPTIONS: Readonly<Record<keyof OpenSessionOptions, true>> = { sessionId: true, resumeSessionId: true, fork: true, metadata: true };
+const OPEN_OPTIONS: Readonly<Record<keyof OpenSessionOptions, true>> = { sessionId: true, resumeSessionId: true, fork: true, metadata: true, memoryOwners: true };
 
 /**
  * Makes an agent: a model with tools, and what a whole turn of it takes. On without being asked for: 25 steps, retries and time
@@ -33,7 +33,7 @@ const OPEN_OPTIONS: Readonly<Record<keyof OpenSessionOptions, true>> = { session
  */
 export function createAgent<Output = undefined>(options: AgentOptions<Output>): Agent<Output> {
   assertAgentOptions(options);
-  const parts: AgentParts = { name: options.name ?? DEFAULT_NAME, options, llm: policedLLM(options) };
+  const parts = agentParts(options.name ?? DEFAULT_NAME, options);
   const store = options.sessions ?? inProcessSessionStore();
   const agent: Agent<Output> = {
     name: parts.name,
@@ -52,6 +52,7 @@ interface Opener {
 
 async function openSession<Output>({ parts, store }: Opener, options: OpenSessionOptions): Promise<Session<Output>> {
   assertOpenOptions(options);
+  const { memoryOwners = [] } = options;
   const log = await openLog({ parts, store }, options);
   try {
     const { snapshot, events, repairs } = await log.load();
@@ -63,6 +64,7 @@ async function openSession<Output>({ parts, store }: Opener, options: OpenSessio
       state,
       repairs,
       cast: (session) => new SessionCast<Output>(parts, session),
+      memoryOwners,
       readEvents: async () => (await store.read(sessionId)).events,
     });
   } catch (error) {
@@ -128,6 +130,7 @@ function unkeptSession<Output>(parts: AgentParts): Session<Output> {
     state: new SessionState({ events: [] }),
     repairs: [],
     cast: (session) => new SessionCast<Output>(parts, session),
+    memoryOwners: [],
     readEvents: () => Promise.resolve([]),
   });
 }

@@ -11,7 +11,7 @@ import type { Hook } from '../core/hooks.ts';
 import type { JsonObject, JsonValue } from '../core/json.ts';
 import type { Message, UserMessage } from '../core/message.ts';
 import { systemRuntime, type Runtime } from '../core/runtime.ts';
-import type { ToolContext } from '../core/tool.ts';
+import type { AnyTool, ToolContext } from '../core/tool.ts';
 import type { RunTurnOptions, StepInfo, TurnResult } from '../core/turn-options.ts';
 import { NO_USAGE } from '../core/usage.ts';
 import type { CompactionReport, CompactOptions } from '../context/compact-now.ts';
@@ -19,6 +19,8 @@ import { createContextPolicy, type ContextPolicy } from '../context/context-poli
 import { createTokenEstimator, type TokenEstimator } from '../context/token-estimator.ts';
 import type { ContextPolicyOptions } from '../context/policy-settings.ts';
 import type { EstimatorSnapshot } from '../context/token-snapshot.ts';
+import type { MemorySession } from '../memory/memory-session.ts';
+import type { MemoryOwner } from '../memory/memory-store.ts';
 import { maxBudget } from '../policies/max-budget.ts';
 import { maxSteps } from '../policies/max-steps.ts';
 import { strictHistory } from '../policies/strict-history.ts';
@@ -26,17 +28,24 @@ import { SessionError, type SessionEvent } from '../sessions/session-store.ts';
 import { stepLimit } from './agent-options.ts';
 import { partsOf, type AgentParts } from './agent-parts.ts';
 import { AgentSeat } from './agent-seat.ts';
+import { dispatchAgent } from './dispatch-agent.ts';
+import type { DispatchAgentOptions } from './dispatch-agent-options.ts';
 import { handoffTool, onlyFor, type HandoffTarget } from './handoff.ts';
 import type { RunOptions, ResumeTurnOptions } from './session.ts';
 import type { SessionState } from './session-state.ts';
+import type { SubAgentLog } from './sub-agent-record.ts';
 import type { AgentTurnResult } from './turn.ts';
 
 /** What a cast does through its session. */
 export interface CastSession {
   readonly sessionId: string;
   readonly state: SessionState;
+  /** Whose memory it recalls and adds to. */
+  readonly memoryOwners: readonly MemoryOwner[];
   /** Makes an event durable, and part of the state. */
   append(event: SessionEvent): Promise<void>;
+  /** Opens the log of a sub-agent. */
+  openSubAgentLog(toolCallId: string): Promise<SubAgentLog>;
 }
 
 /** A turn that is about to run. */
@@ -57,11 +66,19 @@ export class SessionCast<Output> {
   /** The agent that has the step that runs. */
   #stepAgent: AgentSeat;
   #context: ContextPolicy | undefined;
+  readonly #memory: MemorySession | undefined;
+  /** Ids of the messages that were there before the turn. */
+  #knownMessages: ReadonlySet<string> = new Set();
 
   /** @throws {@link sessions.SessionError | SessionError} `unknown_agent`. TypeError if two agents have one name. */
   constructor(root: AgentParts, session: CastSession) {
     this.#root = root;
     this.#session = session;
+    const { sessionId, memoryOwners } = session;
+    this.#memory = root.options.memory?.openSession({
+      sessionId,
+      owners: memoryOwners.length > 0 ? memoryOwners : [{ scope: 'agent', scopeId: root.name }],
+    });
     this.#seatAll(root);
     this.#stepAgent = this.#active();
   }
@@ -80,16 +97,18 @@ export class SessionCast<Output> {
   }
 
   /** What an agent brings to a turn that begins, or goes on. */
-  beginTurn({ turnId, options }: CastTurn): CastOptions {
+  beginTurn({ turnId, options, input }: CastTurn): CastOptions {
     const { host, skill } = options;
     for (const seat of this.#seats.values()) seat.beginTurn({ sessionId: this.#session.sessionId, turnId, host, skill });
     const { deadlineMs, graceMs, maxParallelTools, request, stopWhen = [], budget, recoveries = [] } = this.#root.options;
     const context = this.#contextPolicy();
+    const { transcript } = this.#session.state;
+    const recall = this.#recallOnce(input);
     return {
       llm: (info) => this.#seatOf(info).llm(),
       // Asked behind the model of the same step.
       tools: (info) => this.#stepAgent.tools(info),
-      buildMessages: () => this.#session.state.transcript.buildMessages(),
+      buildMessages: recall === undefined ? transcript.buildMessages : async () => withBlock(await recall(), transcript.buildMessages()),
       hooks: [...this.#hooks(), ...(context?.hooks ?? [])],
       recoveries: [...recoveries, strictHistory(), ...(context?.recoveries ?? [])],
       stopWhen: [
@@ -106,8 +125,33 @@ export class SessionCast<Output> {
   }
 
   /** What a turn comes to. */
-  resultOf(result: TurnResult): AgentTurnResult<Output> {
-    return { ...result, agent: this.agent };
+  async resultOf(result: TurnResult): Promise<AgentTurnResult<Output>> {
+    const { agent } = this;
+    // A type says what the schema of the agent that the session was opened with gives.
+    const output = (await this.#active().parts.answer?.parse(result)) as Output | undefined;
+    return { ...result, agent, ...(output !== undefined && { output }) };
+  }
+
+  /** Learns from a turn that is over, as far as it is worth it. */
+  async remember(turnId: string): Promise<void> {
+    if (this.#memory === undefined) return;
+    const messages = this.#session.state.transcript.buildMessages().filter(({ id }) => !this.#knownMessages.has(id));
+    const { usage, modelId } = await this.#memory.extract({ messages, turnId });
+    if (modelId === undefined) return;
+    await this.#session.append({ type: 'usage', turnId, at: this.runtime.now(), modelId, purpose: 'other', usage });
+  }
+
+  /** What is remembered, asked once in a turn; undefined without a memory. */
+  #recallOnce(input: readonly UserMessage[]): (() => Promise<UserMessage | undefined>) | undefined {
+    const memory = this.#memory;
+    if (memory === undefined) return undefined;
+    const messages = this.#session.state.transcript.buildMessages();
+    // A turn that is gone on with began with the newest message of a person.
+    const start = input.length > 0 ? messages.length : messages.findLastIndex((message) => message.role === 'user' && message.origin === 'user');
+    this.#knownMessages = new Set(messages.slice(0, Math.max(start, 0)).map(({ id }) => id));
+    const asked = input.length > 0 ? input : messages.slice(Math.max(start, 0)).filter((message) => message.role === 'user');
+    let block: Promise<UserMessage | undefined> | undefined;
+    return () => (block ??= memory.recall(asked));
   }
 
   /** Summarises the history. */
@@ -220,9 +264,30 @@ export class SessionCast<Output> {
     if (known !== undefined) throw new TypeError(`Two agents of a session are named "${parts.name}". Give each a name of its own: createAgent({ name, llm }).`);
     const { handoffs = [] } = parts.options;
     const targets = (typeof handoffs === 'function' ? handoffs() : handoffs).map(partsOf);
-    const tools = targets.map(({ name, options }) => handoffTool({ name, description: options.description }, this.#handOver));
-    this.#seats.set(parts.name, new AgentSeat(parts, tools));
+    const seat: AgentSeat = new AgentSeat(parts, () => [
+      ...(this.#memory?.tools ?? []),
+      ...this.#dispatchTool(seat),
+      ...targets.map(({ name, options }) => handoffTool({ name, description: options.description }, this.#handOver)),
+    ]);
+    this.#seats.set(parts.name, seat);
     for (const target of targets) this.#seatAll(target);
+  }
+
+  /** The tool by which an agent gives tasks to sub-agents, which share what limits and watches it. */
+  #dispatchTool({ parts, hooks }: AgentSeat): readonly AnyTool[] {
+    const { subAgents = false, tools, budget, recoveries = [] } = parts.options;
+    if (subAgents === false) return [];
+    const context = this.#contextPolicy();
+    const shared: DispatchAgentOptions = {
+      llm: parts.policed,
+      // Tools that a function gives may differ from step to step.
+      ...(typeof tools !== 'function' && { tools }),
+      hooks: [...hooks, ...(context?.hooks ?? [])],
+      stopWhen: budget === undefined ? [] : [maxBudget(budget)],
+      recoveries: [...recoveries, strictHistory(), ...(context?.recoveries ?? [])],
+      openLog: (toolCallId) => this.#session.openSubAgentLog(toolCallId),
+    };
+    return [dispatchAgent({ ...shared, ...(subAgents === true ? {} : subAgents) })];
   }
 
   readonly #handOver = async (target: HandoffTarget, { turnId, toolCallId }: ToolContext): Promise<void> => {
@@ -236,6 +301,11 @@ const ESTIMATOR = 'estimator';
 /** The clock of an agent's sessions. */
 export function runtimeOf({ options }: AgentParts): Runtime {
   return options.runtime ?? systemRuntime;
+}
+
+/** The history behind what is remembered. */
+function withBlock(block: UserMessage | undefined, messages: readonly Message[]): readonly Message[] {
+  return block === undefined ? messages : [block, ...messages];
 }
 
 function isContextPolicy(context: ContextPolicy | ContextPolicyOptions | false | undefined): context is ContextPolicy {
