@@ -6,7 +6,7 @@ const DIGITS_PER_TOKEN = 3;
 /** Letters of other alphabets come in shorter pieces. */
 const OTHER_LETTERS_PER_TOKEN = 3;
 
-const PIECES = /(?<latin>[A-Za-z]+)|(?<digits>\d+)|(?<ideograph>[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}])|(?<letters>[\p{L}\p{M}]+)|(?<other>[^\s])/gu;
+const PIECES = /(?<latin>[A-Za-z]+)|(?<digits>\d+)|(?<ideograph>[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}])|(?<letters>[\p{L}\p{M}]+)|(?<other>[^\s]|\n)/gu;
 
 /** Tokens of a text: whole, 0 for an empty one. */
 export function estimateTokens(text: string): number {

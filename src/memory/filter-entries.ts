@@ -26,6 +26,11 @@ export function byNewest(a: MemoryEntry, b: MemoryEntry): number {
   return b.createdAt - a.createdAt || byId(a, b);
 }
 
+/** Oldest first; of the same time, by id. */
+export function byOldest(a: MemoryEntry, b: MemoryEntry): number {
+  return a.createdAt - b.createdAt || byId(a, b);
+}
+
 /** By id, in the order of its UTF-16 code units. */
 export function byId(a: MemoryEntry, b: MemoryEntry): number {
   return a.id < b.id ? -1 : a.id > b.id ? 1 : 0;

@@ -7,7 +7,7 @@
  */
 import { userMessage, type UserMessage } from '../core/message.ts';
 import { cleanText } from './clean-text.ts';
-import { byNewest } from './filter-entries.ts';
+import { byOldest } from './filter-entries.ts';
 import type { MemoryEntry } from './memory-store.ts';
 
 /** How much a block may hold. */
@@ -58,7 +58,7 @@ export function toMemoryBlock(ranked: readonly MemoryEntry[], budget: BlockBudge
     tokens += cost;
     shown.push({ entry, line });
   }
-  shown.sort((a, b) => byNewest(b.entry, a.entry));
+  shown.sort((a, b) => byOldest(a.entry, b.entry));
   const text = HEAD + shown.map(({ line }) => line).join('') + FOOT;
   return {
     message: shown.length === 0 ? undefined : userMessage(text, { origin: 'memory', transient: true }),

@@ -233,7 +233,7 @@ class KeptFindings {
   readonly merged: MemoryEntry[] = [];
 
   report(): Pick<ExtractionReport, 'added' | 'merged'> {
-    return { added: this.added, merged: this.merged };
+    return { added: [...this.added], merged: [...this.merged] };
   }
 }
 

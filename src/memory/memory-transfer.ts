@@ -5,7 +5,7 @@
  */
 import { isRecord } from '../core/json.ts';
 import { toEntry } from './check-entry.ts';
-import { byNewest } from './filter-entries.ts';
+import { byOldest } from './filter-entries.ts';
 import { type MemoryEntry, MemoryError, type MemoryExport } from './memory-store.ts';
 
 /** The one version there is. */
@@ -19,9 +19,9 @@ export interface ImportedMemories {
   readonly invalid: number;
 }
 
-/** Entries as an export: oldest first, whatever their order. */
+/** Entries as an export: oldest first, of the same time by id, whatever their order. */
 export function toMemoryExport(entries: readonly MemoryEntry[]): MemoryExport {
-  return { format: 'turnloop.memory', version: VERSION, entries: [...entries].sort((a, b) => byNewest(b, a)) };
+  return { format: 'turnloop.memory', version: VERSION, entries: [...entries].sort(byOldest) };
 }
 
 /**

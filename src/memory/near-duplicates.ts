@@ -1,14 +1,14 @@
 /**
  * Near duplicates: when two entries say the same in slightly different words, so that one of them is enough.
  *
- * Strict, since merging what only looks alike loses a fact: nearly all words are shared, and of numbers, names of one letter
- * and denials every one.
+ * Strict, since merging what only looks alike loses a fact: all words of one stand in the other, which has few more, and
+ * numbers and denials are the same. One word that differs is another person, day or place.
  */
 import type { MemoryEntry } from './memory-store.ts';
 import { termsOf } from './terms.ts';
 
-/** Share of the words, by weight, that two texts must have in common. */
-const LEAST_SHARED = 0.85;
+/** Share of the words, by weight, that two texts must have in common: the fuller one may add a little. */
+const LEAST_SHARED = 0.7;
 const DENIAL = /\b(?:not|no|never|without|cannot|stopped|former|formerly|except|\w+n['’]t)\b|[不没無无未非勿别莫]/giu;
 const NUMBER = /\d+(?:[.,:/-]\d+)*/g;
 
@@ -28,19 +28,22 @@ function markedBy(text: string, pattern: RegExp): string {
   return (text.toLowerCase().match(pattern) ?? []).sort().join(' ');
 }
 
-/** Share of the words that two texts have in common, from 0 to 1; 1 for two texts without words that are equal. */
+/** Share of the words that two texts have in common, from 0 to 1; 0 unless one has all words of the other. */
 function sharedWords(first: string, second: string): number {
   const [left, right] = [weightsOf(first), weightsOf(second)];
-  let [shared, all] = [0, 0];
-  for (const [term, weight] of left) {
-    shared += right.has(term) ? 2 * weight : 0;
-    all += weight;
-  }
-  for (const weight of right.values()) all += weight;
-  if (all === 0) return first.trim() === second.trim() ? 1 : 0;
-  return shared / all;
+  const [fewer, more] = left.size <= right.size ? [left, right] : [right, left];
+  if (fewer.size === 0) return first.trim() === second.trim() ? 1 : 0;
+  if ([...fewer.keys()].some((term) => !more.has(term))) return 0;
+  const shared = sum(fewer.values());
+  return (2 * shared) / (shared + sum(more.values()));
 }
 
 function weightsOf(text: string): ReadonlyMap<string, number> {
   return new Map(termsOf(text).map(({ text: term, weight }) => [term, weight]));
+}
+
+function sum(values: Iterable<number>): number {
+  let total = 0;
+  for (const value of values) total += value;
+  return total;
 }
