@@ -1,0 +1,188 @@
+/**
+ * SQLite log: a session, or a sub-agent of one, in a database.
+ *
+ * - One thing is written at a time, in the order of the calls, each in one transaction that also makes sure of the hold.
+ * - No line refers to one that may not be there: neither to one of a write that failed, nor to one before a snapshot.
+ */
+import { messageOf } from '../core/errors.ts';
+import type { Runtime } from '../core/runtime.ts';
+import { shownId, storeFailed } from './file-errors.ts';
+import { assertSessionId, decodeHeader, encodeHeader, EventDecoder, EventEncoder, headerOf } from './session-codec.ts';
+import { SessionError, type SessionContent, type SessionEvent, type SessionHeader, type SessionLog, type SessionRepair, type SessionSnapshot } from './session-store.ts';
+import type { SqlDatabase, SqlRow, SqlStatement } from './sql-database.ts';
+import { confirmHold, insertChild, insertEvents, newRow, putSnapshot, selectChild, selectEvents, selectSnapshot, type Writer } from './sqlite-tables.ts';
+import { usableSnapshot } from './usable-snapshot.ts';
+
+/** What the logs of a session have in common. */
+export interface SqliteSession {
+  /** Where it stands. */
+  readonly database: SqlDatabase;
+  /** Tells when something was written. */
+  readonly runtime: Runtime;
+  /** The hold of it. */
+  readonly writer: Writer;
+}
+
+/** A log in particular. */
+export interface SqliteLogParts {
+  /** Its row. */
+  readonly log: number;
+  /** What it begins with. */
+  readonly header: SessionHeader;
+  /** What had to be done to open it. */
+  readonly repairs: readonly SessionRepair[];
+  /** Called when it is closed, once nothing of it is under way. */
+  readonly onClose: () => Promise<void>;
+}
+
+/** The log of a session, or of a sub-agent of one. */
+export class SqliteLog implements SessionLog {
+  readonly header: SessionHeader;
+  readonly #session: SqliteSession;
+  readonly #parts: SqliteLogParts;
+  readonly #encoder = new EventEncoder();
+  readonly #children = new Map<number, SqliteLog>();
+  #last: Promise<unknown> = Promise.resolve();
+  #closing: Promise<void> | undefined;
+
+  constructor(session: SqliteSession, parts: SqliteLogParts) {
+    this.header = parts.header;
+    this.#session = session;
+    this.#parts = parts;
+  }
+
+  load(): Promise<SessionContent> {
+    return this.#next('could not be read', async () => {
+      const { database } = this.#session;
+      const { log, header, repairs } = this.#parts;
+      const [row] = await database.read(selectSnapshot(log));
+      const kept = { sessionId: header.sessionId, events: Number(row?.['events']) };
+      const found = usableSnapshot(parseSnapshot(row?.['snapshot']), kept);
+      const from = found.snapshot?.events ?? 0;
+      const rows = await database.read(selectEvents(log, from));
+      return { snapshot: found.snapshot, events: decodeEvents(rows, from, header.sessionId), repairs: [...repairs, ...found.repairs] };
+    });
+  }
+
+  append(events: readonly SessionEvent[]): Promise<void> {
+    return this.#next('took no events, and is as it was', async () => {
+      try {
+        const lines = events.map((event) => this.#encoder.encode(event));
+        if (lines.length > 0) await this.#write((writer) => insertEvents(this.#parts.log, lines, writer));
+      } catch (error) {
+        this.#encoder.forget();
+        throw error;
+      }
+    });
+  }
+
+  saveSnapshot(snapshot: SessionSnapshot): Promise<void> {
+    return this.#next('took no snapshot; that before is there, and all events', async () => {
+      this.#encoder.forget();
+      await this.#write((writer) => putSnapshot(this.#parts.log, JSON.stringify(snapshot), writer));
+    });
+  }
+
+  child(id: string): Promise<SessionLog> {
+    return this.#next(`could not open the log of a sub-agent`, async () => {
+      assertSessionId(id);
+      const { database, runtime } = this.#session;
+      const at = runtime.now();
+      const header = encodeHeader(headerOf({ sessionId: id, createdAt: at }));
+      const { log: parent } = this.#parts;
+      await this.#write((writer) => insertChild({ log: newRow(), parent, id, header, writtenAt: at }, writer));
+      const [row] = await database.read(selectChild(parent, id));
+      const log = Number(row?.['log']);
+      if (this.#children.has(log)) throw new SessionError('session_locked', `The log of the sub-agent ${shownId(id)} of session ${this.#name} is open already.`);
+      const child = new SqliteLog(this.#session, {
+        ...{ log, repairs: [] },
+        header: readHeader(String(row?.['header']), id),
+        onClose: async () => void this.#children.delete(log),
+      });
+      this.#children.set(log, child);
+      return child;
+    });
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#end().catch((error: unknown) => {
+      // So that it can be tried again.
+      this.#closing = undefined;
+      throw storeFailed(`Session ${this.#name} could not be let go of, and stays locked; all events are kept.`, error);
+    });
+    return this.#closing;
+  }
+
+  get #name(): string {
+    return shownId(this.header.sessionId);
+  }
+
+  async #end(): Promise<void> {
+    await this.#last;
+    await Promise.all([...this.#children.values()].map((child) => child.close()));
+    await this.#parts.onClose();
+  }
+
+  /** Does something once all before it is done. @param failed - What is told of the session if it fails. */
+  async #next<Value>(failed: string, work: () => Promise<Value>): Promise<Value> {
+    if (this.#closing !== undefined) throw new SessionError('session_closed', `Session ${this.#name} was closed here; what was written to it is kept.`);
+    const result = this.#last.then(work);
+    this.#last = result.catch(() => undefined);
+    try {
+      return await result;
+    } catch (error) {
+      // Misuse is a TypeError; those of a database would not be.
+      throw error instanceof TypeError ? error : storeFailed(`Session ${this.#name} ${failed}.`, error);
+    }
+  }
+
+  async #write(statement: (writer: Writer) => SqlStatement): Promise<void> {
+    const { database, runtime, writer } = this.#session;
+    const [held] = await database.write([confirmHold(writer, runtime.now()), statement(writer)]);
+    if (held === 1) return;
+    throw new SessionError('session_lost', `Session ${this.#name} is no longer held here: another writer has taken or deleted it. Nothing of this was kept; open it again.`);
+  }
+}
+
+/**
+ * What a session begins with.
+ *
+ * @throws SessionError `broken_log`, `unsupported_version`.
+ */
+export function readHeader(text: string, sessionId: string): SessionHeader {
+  try {
+    return decodeHeader(text);
+  } catch (error) {
+    if (error instanceof SessionError) throw error;
+    throw new SessionError('broken_log', `What session ${shownId(sessionId)} begins with cannot be read: ${messageOf(error)}. Nothing was changed or deleted.`, { cause: error });
+  }
+}
+
+/**
+ * Events of a log.
+ *
+ * @param rows - What the database has of them.
+ * @param from - Which the first of them is, 0-based.
+ * @throws SessionError `broken_log`.
+ */
+export function decodeEvents(rows: readonly SqlRow[], from: number, sessionId: string): readonly SessionEvent[] {
+  const decoder = new EventDecoder();
+  return rows.map((row, index) => {
+    try {
+      return decoder.decode(String(row['line']));
+    } catch (error) {
+      const place = `event ${from + index + 1} of session ${shownId(sessionId)}`;
+      throw new SessionError('broken_log', `In the database, ${place} cannot be read: ${messageOf(error)}. Nothing was changed or deleted: those before it can be read.`, { cause: error });
+    }
+  });
+}
+
+/** What was kept as a snapshot, whatever it is. */
+function parseSnapshot(json: unknown): unknown {
+  if (typeof json !== 'string') return undefined;
+  try {
+    return JSON.parse(json);
+  } catch {
+    return null;
+  }
+}
