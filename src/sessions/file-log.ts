@@ -14,6 +14,7 @@ import { createFolder, type FileSettings, type OpenedFolder, openFolder } from '
 import type { FileLines } from './file-lines.ts';
 import type { FileLock } from './file-lock.ts';
 import { AGENTS_FOLDER, fileNameOf } from './file-names.ts';
+import { isMissing } from './file-system.ts';
 import { type FoundSnapshot, readSnapshot, writeSnapshot } from './file-snapshot.ts';
 import { assertEventList, assertSessionId, checkSnapshot, EventDecoder, EventEncoder } from './session-codec.ts';
 import { SESSION_VERSION, SessionError, type SessionContent, type SessionEvent, type SessionHeader, type SessionLog, type SessionRepair, type SessionSnapshot } from './session-store.ts';
@@ -176,6 +177,8 @@ export class FileLog implements SessionLog {
       if (settings.flush === 'power') await settings.files.flushFolder(this.#parts.folder);
     } catch (error) {
       if (error instanceof TypeError) throw error;
+      // Tidied away by who took the session.
+      if (isMissing(error)) await lock.assertHeld();
       throw storeFailed(`The snapshot of session ${this.#name} could not be written. The one before is kept, and so is the log.`, error);
     }
   }

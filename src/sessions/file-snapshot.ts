@@ -3,6 +3,7 @@
  *
  * - It says up to which byte of the log it goes, and has a hash of the line before it: one of another log, or of a log that
  *   has lost its end, does not fit, and is dropped. The log says all that it said.
+ * - Whoever takes a session removes what the former owner was writing, so that no late snapshot takes the place of a newer.
  * - A dropped one stays where it is until the next takes its name.
  */
 import { Buffer } from 'node:buffer';
