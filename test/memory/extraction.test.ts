@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { assistantMessage, LLMError, type Message, type Notice, textOf, toolMessage, userMessage } from 'turnloop';
 import { createMemory, inProcessMemoryStore, type Memory, type MemoryEntry, type MemoryOptions, type MemorySession, type MemoryStore } from 'turnloop/memory';
-import { hanging, scriptedLLM, type ScriptedLLM, type ScriptedReply, virtualRuntime } from 'turnloop/testing';
+import { hanging, scriptedLLM, type ScriptedLLM, type Script, virtualRuntime } from 'turnloop/testing';
 import { ADA, addAll, entryOf } from './support.ts';
 
 const PROJECT = { scope: 'project', scopeId: 'turnloop' } as const;
@@ -19,7 +19,7 @@ interface Scene {
   readonly runtime: ReturnType<typeof virtualRuntime>;
 }
 
-async function sceneOf(replies: readonly ScriptedReply[], options: Partial<MemoryOptions> = {}, entries: readonly MemoryEntry[] = []): Promise<Scene> {
+async function sceneOf(replies: Script, options: Partial<MemoryOptions> = {}, entries: readonly MemoryEntry[] = []): Promise<Scene> {
   const notices: Notice[] = [];
   const runtime = virtualRuntime({ start: 5_000 });
   const llm = scriptedLLM(replies, { usage: { inputTokens: 100, outputTokens: 10 }, runtime });
@@ -28,7 +28,7 @@ async function sceneOf(replies: readonly ScriptedReply[], options: Partial<Memor
   return { memory, session: memory.openSession({ sessionId: 's1', owners: [ADA, PROJECT] }), llm, notices, runtime };
 }
 
-const answer = (...entries: readonly object[]): string => JSON.stringify({ entries });
+const answer = (...entries: readonly unknown[]): string => JSON.stringify({ entries });
 const textsOf = async (memory: Memory): Promise<readonly string[]> => (await memory.store.list()).map(({ text }) => text).sort();
 
 describe('extraction', () => {

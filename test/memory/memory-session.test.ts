@@ -41,7 +41,9 @@ const linesOf = (block: UserMessage | undefined): readonly string[] => textOf(bl
 async function callTool(session: MemorySession, input: object): Promise<string> {
   const [tool] = session.tools;
   const parsed = await tool!.parseInput!(input);
-  return String(await tool!.execute(parsed, toolContext()));
+  const content = await tool!.execute(parsed, toolContext());
+  if (typeof content !== 'string') throw new TypeError('recall_memory gives a text.');
+  return content;
 }
 
 describe('the block', () => {
