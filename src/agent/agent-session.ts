@@ -97,6 +97,8 @@ export class AgentSession<Output> implements Session<Output> {
   #busyWith: string | undefined;
   #holds = 0;
   #closing: Promise<void> | undefined;
+  /** Aborts, when the session is closed, what has no turn to be aborted with. */
+  readonly #closed = new AbortController();
   /** What goes on beside the turns, such as a snapshot: waited for before the log is let go. */
   readonly #work = new Set<Promise<void>>();
 
@@ -184,10 +186,17 @@ export class AgentSession<Output> implements Session<Output> {
     this.#assertFree('session.resume');
     const open = this.openTurn();
     if (open === undefined) throw new SessionError('no_open_turn', `No turn of session "${this.sessionId}" is open: there is none to go on with. Start one with session.run(input).`);
-    if (open.missingInput > 0 && options.input === undefined) {
+    const input = options.input ?? this.#missingInput(open);
+    if (open.missingInput > 0 && input === undefined) {
       throw new TypeError('The turn was begun and its input is not recorded. Pass it again, session.resume({ input }), or start anew with session.run(input, { denyPending: true }).');
     }
-    return this.#start({ options, input: options.input, open });
+    return this.#start({ options, input, open });
+  }
+
+  /** The input of a turn that died before it was recorded, where it came from the queue and so is there still. */
+  #missingInput({ missingInput }: OpenTurn): AgentInput | undefined {
+    const queued = this.#queue.next(missingInput);
+    return missingInput > 0 && queued.length === missingInput ? queued : undefined;
   }
 
   async followUp(input: string | UserMessage): Promise<QueuedInput<Output>> {
@@ -248,6 +257,7 @@ export class AgentSession<Output> implements Session<Output> {
     return this.#alone('session.compact', () =>
       this.#cast.compact({
         ...options,
+        signal: options.signal === undefined ? this.#closed.signal : AbortSignal.any([options.signal, this.#closed.signal]),
         // The policy records in the transcript by itself, behind the log.
         record: (event) => this.#append(event),
         transcript: { ...this.#state.transcript, record: () => undefined },
@@ -283,6 +293,7 @@ export class AgentSession<Output> implements Session<Output> {
 
   async #close(): Promise<void> {
     this.#queue.close();
+    this.#closed.abort(new TurnloopError('abort', 'The session was closed.'));
     this.#running?.turn.abort(new TurnloopError('abort', 'The session was closed.'));
     // An aborted turn settles within its grace.
     await this.#running?.turn.result.catch(() => undefined);
@@ -384,12 +395,12 @@ export class AgentSession<Output> implements Session<Output> {
   }
 
   async #runJob({ options, input, open }: Job, { turnId, control, stream }: TurnWays): Promise<AgentTurnResult<Output>> {
-    const emit = (event: LoopEvent): void => {
-      stream.push(event);
+    const record = (event: RecordedEvent): Promise<void> => this.#append(event);
+    const tell = (event: LoopEvent): void => {
       this.#tell(event);
     };
-    const dispatchEvent = createEventDispatcher({ record: (event) => this.#append(event), emit });
     try {
+      const dispatchEvent = createEventDispatcher({ record, emit: tell });
       if (open === undefined) await closeOpenTurn(this.#state.transcript, { dispatchEvent, runtime: this.#runtime });
     } catch (error) {
       // The turn before could not be ended: the log fails, and this one would not get further.
@@ -399,9 +410,13 @@ export class AgentSession<Output> implements Session<Output> {
     }
     const cast = this.#cast.beginTurn({ turnId, options, input: inputOf(input) });
     const { signal, metadata, host, decisions } = options;
+    const emit = (event: LoopEvent): void => {
+      stream.push(event);
+      tell(event);
+    };
     const result = await runTurn({
       ...cast,
-      dispatchEvent,
+      dispatchEvent: createEventDispatcher({ record, emit }),
       control,
       ...(open === undefined ? { turnId } : { resume: { turn: open, decisions } }),
       ...(input !== undefined && { input }),
@@ -417,6 +432,7 @@ export class AgentSession<Output> implements Session<Output> {
   #finish({ turnId, stream }: TurnWays, { isWell, failure }: { readonly isWell: boolean; readonly failure?: { readonly error: unknown } }): void {
     this.#running = undefined;
     if (this.#closing === undefined) {
+      this.#queue.restore(this.#state.queue);
       this.#background(this.#saveSnapshot(LEAST_EVENTS_OF_SNAPSHOT));
       if (isWell) {
         this.#background(this.#cast.remember(turnId));

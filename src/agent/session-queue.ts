@@ -59,6 +59,20 @@ export class SessionQueue<Output> {
     return input;
   }
 
+  /** Puts back what a turn that could not be recorded was to have. @param messages - All that the log knows as queued, in order. */
+  restore(messages: readonly UserMessage[]): void {
+    const known = new Map(this.#entries);
+    this.#entries.clear();
+    for (const message of messages) {
+      const entry = known.get(message.id);
+      if (entry === undefined) this.add(message);
+      else this.#entries.set(message.id, entry);
+      known.delete(message.id);
+    }
+    // Those that are delivered or taken back this moment have yet to be told.
+    for (const [id, entry] of known) this.#entries.set(id, entry);
+  }
+
   /** The messages that go first. @param most - At most so many. */
   next(most: number): readonly UserMessage[] {
     return [...this.#waiting()].slice(0, most).map(({ input }) => input.message);

@@ -59,11 +59,6 @@ export class SessionState {
     return [...this.#queue.values()];
   }
 
-  /** True as long as an input waits. */
-  isQueued(messageId: string): boolean {
-    return this.#queue.has(messageId);
-  }
-
   /** Takes an event that is durable. */
   record(event: SessionEvent): void {
     this.events += 1;

@@ -44,7 +44,10 @@ export interface RunOptions extends TurnOptions {
 export interface ResumeTurnOptions extends TurnOptions {
   /** Decisions about pending calls, those of sub-agents too; a call without one stays pending. @defaultValue none */
   readonly decisions?: readonly ToolCallDecision[] | undefined;
-  /** The turn's input again: needed only if the process died before it was recorded (`openTurn().missingInput`). */
+  /**
+   * The turn's input again: needed only if the process died before it was recorded (`openTurn().missingInput`), and it did not
+   * come from the queue.
+   */
   readonly input?: AgentInput | undefined;
 }
 
@@ -149,8 +152,8 @@ export interface Session<Output = undefined> {
   /** Resolves once no turn runs and no queued input is about to start. */
   idle(): Promise<void>;
   /**
-   * Ends the session here: aborts a running turn, keeps what is queued, takes a last snapshot, and lets go of the store.
-   * Doing it again changes nothing.
+   * Ends the session here: aborts a running turn or compaction, keeps what is queued, waits for what is being remembered, takes
+   * a last snapshot, and lets go of the store. Doing it again changes nothing.
    */
   close(): Promise<void>;
 }
