@@ -252,7 +252,7 @@ export class AgentSession<Output> implements Session<Output> {
     });
   }
 
-  compact(options: CompactSessionOptions = {}): Promise<CompactionReport> {
+  async compact(options: CompactSessionOptions = {}): Promise<CompactionReport> {
     assertOptions(options, { focus: true, signal: true }, { taker: 'session.compact', example: "session.compact({ focus: 'the open bugs' })" });
     return this.#alone('session.compact', () =>
       this.#cast.compact({
@@ -348,13 +348,17 @@ export class AgentSession<Output> implements Session<Output> {
     }
   }
 
-  /** Makes an event durable, then part of the state, then heard of. */
-  async #append(event: SessionEvent): Promise<void> {
+  /** Makes an event durable, then part of the state. */
+  async #record(event: SessionEvent): Promise<void> {
     await this.#log.append([event]);
     this.#state.record(event);
+  }
+
+  /** The same for an event that no turn dispatches, and lets it be heard of. */
+  async #append(event: SessionEvent): Promise<void> {
+    await this.#record(event);
     if (event.type === 'handoff') this.#running?.stream.push(event);
-    // Events of a turn go out by its dispatcher.
-    if (event.type === 'handoff' || event.type === 'input.queued' || event.type === 'input.removed') this.#tell(event);
+    this.#tell(event);
   }
 
   #tell(event: AgentTurnEvent | SessionEvent): void {
@@ -395,7 +399,7 @@ export class AgentSession<Output> implements Session<Output> {
   }
 
   async #runJob({ options, input, open }: Job, { turnId, control, stream }: TurnWays): Promise<AgentTurnResult<Output>> {
-    const record = (event: RecordedEvent): Promise<void> => this.#append(event);
+    const record = (event: RecordedEvent): Promise<void> => this.#record(event);
     const tell = (event: LoopEvent): void => {
       this.#tell(event);
     };
