@@ -3,7 +3,7 @@
  * with all that was begun. Nothing that finished runs again, and every token that was recorded is counted once.
  */
 import { describe, expect, it } from 'vitest';
-import { createTranscript, type PendingCall, type RecordedEvent, toUsage } from 'turnloop';
+import { createTranscript, type Hook, type PendingCall, type RecordedEvent, toUsage } from 'turnloop';
 import { dispatchAgent, type DispatchAgentOptions, type SubAgentLog } from 'turnloop/agent';
 import { approval } from 'turnloop/policies';
 import { checkTranscript, recordingTool, type Reply, runScripted, type ScriptedOutcome, startScripted, type ScriptedTurn, toolCall, virtualRuntime } from 'turnloop/testing';
@@ -139,6 +139,28 @@ describe('a turn whose process dies', () => {
       expectUsage(files, outcome, [first, dead, ...processes]);
       for (const [file, events] of files) expect(checkTranscript(events, { complete: true }), `${file} after ${crashAfter}`).toStrictEqual([]);
     }
+  });
+
+  it('E13 law 9 does not take a decision about one question for the answer to the next', async () => {
+    const asks = (name: string): Hook => ({ name, authorizeToolCall: (_context, { name: tool }) => (tool === 'write' ? { action: 'suspend' } : undefined) });
+    const tasks: Tasks = { start: [call('one'), 'done'], one: [write('a'), 'found'] };
+    const options = { hooks: [asks('first'), asks('second')] };
+    const world: World = [];
+    const first = startProcess(tasks, { name: 'a', options, world });
+    await first.turn.finish();
+    // The first hook's question is answered; the second asks, and the process dies before the caller has suspended.
+    const whole = startProcess(tasks, { name: 'b', options, world, disk: new Disk(first.disk.files) });
+    await whole.turn.finish();
+    const root = whole.disk.files.get(ROOT)!;
+    expect(root.at(-1)!.type).toBe('turn.suspend');
+    const third = startProcess(tasks, { name: 'c', options, world, disk: new Disk(new Map([...whole.disk.files, [ROOT, root.slice(0, -1)]])) });
+    const { result } = await third.turn.finish();
+
+    expect(result).toMatchObject({ stopReason: 'suspended', pending: [{ name: 'write' }] });
+    expect(world).toStrictEqual([]);
+    const last = await finish(tasks, { name: 'd', options, world, disk: new Disk(third.disk.files) });
+    expect(last.outcome.result.stopReason).toBe('end_turn');
+    expect(world).toStrictEqual(['a']);
   });
 
   it('E13 SA5 is resumed by the id of the call, and the prompt is not said twice', async () => {
