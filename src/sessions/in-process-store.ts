@@ -7,8 +7,9 @@
  */
 import { assertOptions } from '../core/assert.ts';
 import { systemRuntime, type Runtime } from '../core/runtime.ts';
+import { shownId } from './file-errors.ts';
 import { frozenJson } from './frozen-json.ts';
-import { assertEvent, assertSessionId, headerOf } from './session-codec.ts';
+import { assertEvent, assertEventList, assertSessionId, headerOf } from './session-codec.ts';
 import {
   SessionError,
   type NewSession,
@@ -19,7 +20,7 @@ import {
   type SessionSnapshot,
   type SessionStore,
 } from './session-store.ts';
-import { usableSnapshot } from './usable-snapshot.ts';
+import { assertSnapshot, usableSnapshot } from './usable-snapshot.ts';
 
 /** Options of {@link inProcessSessionStore}. */
 export interface InProcessSessionStoreOptions {
@@ -55,7 +56,7 @@ export function inProcessSessionStore(options: InProcessSessionStoreOptions = {}
   function find(sessionId: string): Kept {
     assertSessionId(sessionId);
     const kept = sessions.get(sessionId);
-    if (kept === undefined) throw new SessionError('session_not_found', `There is no session ${JSON.stringify(sessionId)} in this process.`);
+    if (kept === undefined) throw new SessionError('session_not_found', `There is no session ${shownId(sessionId)} in this process.`);
     return kept;
   }
 
@@ -72,7 +73,7 @@ export function inProcessSessionStore(options: InProcessSessionStoreOptions = {}
     async create(session) {
       const kept = keep(session, runtime.now());
       const { sessionId } = kept.header;
-      if (sessions.has(sessionId)) throw new SessionError('session_exists', `There is a session ${JSON.stringify(sessionId)} already; it is as it was.`);
+      if (sessions.has(sessionId)) throw new SessionError('session_exists', `There is a session ${shownId(sessionId)} already; it is as it was.`);
       sessions.set(sessionId, kept);
       return hold(kept);
     },
@@ -97,10 +98,11 @@ export function inProcessSessionStore(options: InProcessSessionStoreOptions = {}
 
 function keep(session: NewSession, updatedAt: number): Kept {
   const header = frozenJson(headerOf(session));
-  return { header, events: copiesOf(session.events ?? []), updatedAt, snapshot: undefined, isHeld: false, children: undefined };
+  return { header, events: copiesOf(session.events ?? [], 'create'), updatedAt, snapshot: undefined, isHeld: false, children: undefined };
 }
 
-function copiesOf(events: readonly SessionEvent[]): SessionEvent[] {
+function copiesOf(events: readonly SessionEvent[], call: 'append' | 'create'): SessionEvent[] {
+  assertEventList(events, call);
   return events.map((event) => {
     assertEvent(event);
     return frozenJson(event);
@@ -108,7 +110,7 @@ function copiesOf(events: readonly SessionEvent[]): SessionEvent[] {
 }
 
 function assertFree({ isHeld, header }: Kept): void {
-  if (isHeld) throw new SessionError('session_locked', `Session ${JSON.stringify(header.sessionId)} is open in this process: close it there first.`);
+  if (isHeld) throw new SessionError('session_locked', `Session ${shownId(header.sessionId)} is open in this process: close it there first.`);
 }
 
 class InProcessLog implements SessionLog {
@@ -138,12 +140,13 @@ class InProcessLog implements SessionLog {
 
   async append(events: readonly SessionEvent[]): Promise<void> {
     this.#assertOpen();
-    for (const copy of copiesOf(events)) this.#kept.events.push(copy);
+    for (const copy of copiesOf(events, 'append')) this.#kept.events.push(copy);
     this.#onWrite();
   }
 
   async saveSnapshot(snapshot: SessionSnapshot): Promise<void> {
     this.#assertOpen();
+    assertSnapshot(snapshot, this.header.sessionId);
     this.#kept.snapshot = frozenJson(snapshot);
     this.#onWrite();
   }
@@ -169,6 +172,6 @@ class InProcessLog implements SessionLog {
   }
 
   #assertOpen(): void {
-    if (this.#isClosed) throw new SessionError('session_closed', `Session ${JSON.stringify(this.header.sessionId)} was closed here; what was written to it is kept.`);
+    if (this.#isClosed) throw new SessionError('session_closed', `Session ${shownId(this.header.sessionId)} was closed here; what was written to it is kept.`);
   }
 }

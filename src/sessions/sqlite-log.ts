@@ -7,11 +7,11 @@
 import { messageOf } from '../core/errors.ts';
 import type { Runtime } from '../core/runtime.ts';
 import { shownId, storeFailed } from './file-errors.ts';
-import { assertSessionId, decodeHeader, encodeHeader, EventDecoder, EventEncoder, headerOf } from './session-codec.ts';
+import { assertEventList, assertSessionId, decodeHeader, encodeHeader, EventDecoder, EventEncoder, headerOf } from './session-codec.ts';
 import { SessionError, type SessionContent, type SessionEvent, type SessionHeader, type SessionLog, type SessionRepair, type SessionSnapshot } from './session-store.ts';
 import type { SqlDatabase, SqlRow, SqlStatement } from './sql-database.ts';
 import { confirmHold, insertChild, insertEvents, newRow, putSnapshot, selectChild, selectEvents, selectSnapshot, type Writer } from './sqlite-tables.ts';
-import { usableSnapshot } from './usable-snapshot.ts';
+import { assertSnapshot, usableSnapshot } from './usable-snapshot.ts';
 
 /** What the logs of a session have in common. */
 export interface SqliteSession {
@@ -51,23 +51,24 @@ export class SqliteLog implements SessionLog {
     this.#parts = parts;
   }
 
-  load(): Promise<SessionContent> {
-    return this.#next('could not be read', async () => {
-      const { database } = this.#session;
+  async load(): Promise<SessionContent> {
+    return this.#next(async () => {
       const { log, header, repairs } = this.#parts;
-      const [row] = await database.read(selectSnapshot(log));
+      const [row] = await this.#read(selectSnapshot(log));
       const kept = { sessionId: header.sessionId, events: Number(row?.['events']) };
       const found = usableSnapshot(parseSnapshot(row?.['snapshot']), kept);
       const from = found.snapshot?.events ?? 0;
-      const rows = await database.read(selectEvents(log, from));
-      return { snapshot: found.snapshot, events: decodeEvents(rows, from, header.sessionId), repairs: [...repairs, ...found.repairs] };
+      const events = decodeEvents(await this.#read(selectEvents(log, from)), from, header.sessionId);
+      return { snapshot: found.snapshot, events, repairs: [...repairs, ...found.repairs] };
     });
   }
 
-  append(events: readonly SessionEvent[]): Promise<void> {
-    return this.#next('took no events, and is as it was', async () => {
+  async append(events: readonly SessionEvent[]): Promise<void> {
+    assertEventList(events, 'append');
+    const given = [...events];
+    return this.#next(async () => {
       try {
-        const lines = events.map((event) => this.#encoder.encode(event));
+        const lines = given.map((event) => this.#encoder.encode(event));
         if (lines.length > 0) await this.#write((writer) => insertEvents(this.#parts.log, lines, writer));
       } catch (error) {
         this.#encoder.forget();
@@ -76,24 +77,27 @@ export class SqliteLog implements SessionLog {
     });
   }
 
-  saveSnapshot(snapshot: SessionSnapshot): Promise<void> {
-    return this.#next('took no snapshot; that before is there, and all events', async () => {
+  async saveSnapshot(snapshot: SessionSnapshot): Promise<void> {
+    this.#assertOpen();
+    assertSnapshot(snapshot, this.header.sessionId);
+    const json = JSON.stringify(snapshot);
+    return this.#next(async () => {
       this.#encoder.forget();
-      await this.#write((writer) => putSnapshot(this.#parts.log, JSON.stringify(snapshot), writer));
+      await this.#write((writer) => putSnapshot(this.#parts.log, json, writer));
     });
   }
 
-  child(id: string): Promise<SessionLog> {
-    return this.#next(`could not open the log of a sub-agent`, async () => {
-      assertSessionId(id);
-      const { database, runtime } = this.#session;
-      const at = runtime.now();
-      const header = encodeHeader(headerOf({ sessionId: id, createdAt: at }));
+  async child(id: string): Promise<SessionLog> {
+    this.#assertOpen();
+    assertSessionId(id);
+    return this.#next(async () => {
       const { log: parent } = this.#parts;
-      await this.#write((writer) => insertChild({ log: newRow(), parent, id, header, writtenAt: at }, writer));
-      const [row] = await database.read(selectChild(parent, id));
+      const writtenAt = this.#session.runtime.now();
+      const header = encodeHeader(headerOf({ sessionId: id, createdAt: writtenAt }));
+      await this.#write((writer) => insertChild({ log: newRow(), parent, id, header, writtenAt }, writer));
+      const [row] = await this.#read(selectChild(parent, id));
       const log = Number(row?.['log']);
-      if (this.#children.has(log)) throw new SessionError('session_locked', `The log of the sub-agent ${shownId(id)} of session ${this.#name} is open already.`);
+      if (this.#children.has(log)) throw new SessionError('session_locked', `Sub-agent ${shownId(id)} of session ${this.#name} is open already: close it first.`);
       const child = new SqliteLog(this.#session, {
         ...{ log, repairs: [] },
         header: readHeader(String(row?.['header']), id),
@@ -123,23 +127,34 @@ export class SqliteLog implements SessionLog {
     await this.#parts.onClose();
   }
 
-  /** Does something once all before it is done. @param failed - What is told of the session if it fails. */
-  async #next<Value>(failed: string, work: () => Promise<Value>): Promise<Value> {
+  #assertOpen(): void {
     if (this.#closing !== undefined) throw new SessionError('session_closed', `Session ${this.#name} was closed here; what was written to it is kept.`);
+  }
+
+  /** Does something once all before it is done. */
+  #next<Value>(work: () => Promise<Value>): Promise<Value> {
+    this.#assertOpen();
     const result = this.#last.then(work);
     this.#last = result.catch(() => undefined);
+    return result;
+  }
+
+  async #read(statement: SqlStatement): Promise<readonly SqlRow[]> {
     try {
-      return await result;
+      return await this.#session.database.read(statement);
     } catch (error) {
-      // Misuse is a TypeError; those of a database would not be.
-      throw error instanceof TypeError ? error : storeFailed(`Session ${this.#name} ${failed}.`, error);
+      throw storeFailed(`Session ${this.#name} could not be read; nothing of it was changed.`, error);
     }
   }
 
   async #write(statement: (writer: Writer) => SqlStatement): Promise<void> {
     const { database, runtime, writer } = this.#session;
-    const [held] = await database.write([confirmHold(writer, runtime.now()), statement(writer)]);
-    if (held === 1) return;
+    try {
+      const [held] = await database.write([confirmHold(writer, runtime.now()), statement(writer)]);
+      if (held === 1) return;
+    } catch (error) {
+      throw storeFailed(`Session ${this.#name} could not be written to, and is as it was.`, error);
+    }
     throw new SessionError('session_lost', `Session ${this.#name} is no longer held here: another writer has taken or deleted it. Nothing of this was kept; open it again.`);
   }
 }

@@ -7,7 +7,7 @@
 import { assertOptions } from '../core/assert.ts';
 import { systemRuntime, type Runtime } from '../core/runtime.ts';
 import { shownId, storeFailed } from './file-errors.ts';
-import { assertSessionId, decodeHeader, encodeHeader, EventEncoder, headerOf } from './session-codec.ts';
+import { assertEventList, assertSessionId, decodeHeader, encodeHeader, EventEncoder, headerOf } from './session-codec.ts';
 import { SessionError, type SessionHeader, type SessionLog, type SessionRepair, type SessionStore, type SessionSummary } from './session-store.ts';
 import { isSqlClient, sqlDatabase, type SqlClient, type SqlDatabase, type SqlRow } from './sql-database.ts';
 import { Heart, newWriter, take } from './sqlite-hold.ts';
@@ -64,7 +64,9 @@ class SqliteStore implements SessionStore {
   async create(session: Parameters<SessionStore['create']>[0]): Promise<SessionLog> {
     const header = headerOf(session);
     const encoder = new EventEncoder();
-    const lines = (session.events ?? []).map((event) => encoder.encode(event));
+    const events = session.events ?? [];
+    assertEventList(events, 'create');
+    const lines = events.map((event) => encoder.encode(event));
     const { sessionId } = header;
     return this.#use(`Session ${shownId(sessionId)} could not be made.`, async (database) => {
       const { writer: mark, owner } = newWriter();

@@ -1,5 +1,6 @@
-/** Usable snapshot: whether what was kept as a snapshot holds for a log. One that does not is dropped and told of: the log says all it said. */
+/** Usable snapshot: whether one holds for a log. One that was kept and does not is dropped and told of: the log says all it said. */
 import { isTurnloopError, messageOf } from '../core/errors.ts';
+import { shownId } from './file-errors.ts';
 import { checkSnapshot } from './session-codec.ts';
 import type { SessionRepair, SessionSnapshot } from './session-store.ts';
 
@@ -22,5 +23,20 @@ export function usableSnapshot(
   } catch (error) {
     if (isTurnloopError(error)) throw error;
     return { repairs: [{ kind: 'snapshot_dropped', message: `The snapshot was not used, and the whole log was read: ${messageOf(error)}.` }] };
+  }
+}
+
+/**
+ * Refuses what could not be used later, before it is kept.
+ *
+ * @throws {@link sessions.SessionError | SessionError} `unsupported_version` for one of a newer release.
+ * @throws TypeError for what is no snapshot of the session.
+ */
+export function assertSnapshot(snapshot: unknown, sessionId: string): void {
+  try {
+    checkSnapshot(snapshot, sessionId);
+  } catch (error) {
+    if (isTurnloopError(error)) throw error;
+    throw new TypeError(`saveSnapshot takes a snapshot of session ${shownId(sessionId)}: ${messageOf(error)}.`, { cause: error });
   }
 }
