@@ -66,7 +66,7 @@ export class FileLock {
     if ((await files.look(join(folder, this.#name))) !== undefined) return;
     throw new SessionError(
       'session_lost',
-      `Session ${shownId(sessionId)} is no longer held here: another writer has taken or deleted it. What it did not confirm is not kept; open it again.`,
+      `Session ${shownId(sessionId)} is no longer held here: another writer has taken or deleted it. What it did not confirm may not be kept; open it again.`,
     );
   }
 
