@@ -2,7 +2,7 @@
  * Agent session: runs the turns of a session, one at a time, and keeps its record.
  *
  * - An event is in the log before the state has it, and in the state before anybody hears of it.
- * - Nothing queued starts behind a failure, an abort or a stop: it waits until it is asked for.
+ * - Nothing queued starts behind a failure, an abort or a stop, nor in a session just opened: it waits until it is asked for.
  * - After `close` nothing is written, and no turn runs.
  */
 import { assertNumbers, assertOptions } from '../core/assert.ts';
@@ -96,6 +96,10 @@ export class AgentSession<Output> implements Session<Output> {
   /** Something else than a turn has the session: an undo, a compaction. */
   #busyWith: string | undefined;
   #holds = 0;
+  /** What is queued waits to be asked for. */
+  #queueRests = true;
+  /** Events on their way into the log. */
+  #appending = 0;
   #closing: Promise<void> | undefined;
   /** Aborts, when the session is closed, what has no turn to be aborted with. */
   readonly #closed = new AbortController();
@@ -204,8 +208,11 @@ export class AgentSession<Output> implements Session<Output> {
     this.#assertOpen();
     const message = typeof input === 'string' ? userMessage(input) : input;
     const named = message.id === '' ? { ...message, id: this.#runtime.createId('message') } : message;
+    const known = this.#queue.get(named.id);
+    if (known !== undefined) return known;
     await this.#append({ type: 'input.queued', at: this.#runtime.now(), message: named });
     const queued = this.#queue.add(named);
+    this.#queueRests = false;
     // It is in the log: whoever closed the session meanwhile finds it queued when it is opened again.
     if (this.#closing !== undefined) this.#queue.close();
     else this.#startQueued();
@@ -222,7 +229,7 @@ export class AgentSession<Output> implements Session<Output> {
     this.#assertOpen();
     const turn = this.#running?.turn;
     if (turn === undefined) return 0;
-    return this.#queue.steerInto((message): Promise<SteerOutcome> => turn.steer(message));
+    return this.#queue.steerInto(async (message): Promise<SteerOutcome> => turn.steer(message));
   }
 
   hold(): () => void {
@@ -233,7 +240,7 @@ export class AgentSession<Output> implements Session<Output> {
       if (!isHeld) return;
       isHeld = false;
       this.#holds -= 1;
-      this.#startQueued();
+      if (!this.#queueRests) this.#startQueued();
     };
   }
 
@@ -344,19 +351,28 @@ export class AgentSession<Output> implements Session<Output> {
       return await done;
     } finally {
       this.#busyWith = undefined;
-      this.#startQueued();
+      if (!this.#queueRests) this.#startQueued();
     }
   }
 
   /** Makes an event durable, then part of the state. */
   async #record(event: SessionEvent): Promise<void> {
-    await this.#log.append([event]);
+    this.#appending += 1;
+    try {
+      await this.#log.append([event]);
+    } finally {
+      this.#appending -= 1;
+    }
     this.#state.record(event);
+    if (event.type === 'message') this.#queue.delivered(event.message.id);
   }
 
   /** The same for an event that no turn dispatches, and lets it be heard of. */
   async #append(event: SessionEvent): Promise<void> {
-    await this.#record(event);
+    const recorded = this.#record(event);
+    // Its caller is told what fails of it.
+    this.#background(recorded.catch(() => undefined));
+    await recorded;
     if (event.type === 'handoff') this.#running?.stream.push(event);
     this.#tell(event);
   }
@@ -375,6 +391,7 @@ export class AgentSession<Output> implements Session<Output> {
   #start(job: Job): Turn<Output> {
     const control = createTurnControl();
     const turnId = job.open?.turnId ?? this.#runtime.createId('turn');
+    this.#queueRests = false;
     const stream = new EventStream<AgentTurnEvent>((event) => event.type === 'handoff' || isRecordedEvent(event));
     const result = this.#run(job, { turnId, control, stream });
     // Whoever only iterates is told there.
@@ -429,14 +446,21 @@ export class AgentSession<Output> implements Session<Output> {
       ...(options.deadlineMs !== undefined && { deadlineMs: options.deadlineMs }),
       host,
     });
-    return await this.#cast.resultOf(result);
+    return this.#withoutQueued(await this.#cast.resultOf(result));
+  }
+
+  /** What was to be steered in and is queued still is not handed back as well: it would be said twice. */
+  #withoutQueued({ undelivered = [], ...result }: AgentTurnResult<Output>): AgentTurnResult<Output> {
+    const left = undelivered.filter(({ id }) => this.#queue.get(id) === undefined);
+    return { ...result, ...(left.length > 0 && { undelivered: left }) };
   }
 
   /** The turn is over: the session is free before anybody hears of it. */
   #finish({ turnId, stream }: TurnWays, { isWell, failure }: { readonly isWell: boolean; readonly failure?: { readonly error: unknown } }): void {
     this.#running = undefined;
+    this.#queue.putBack();
+    this.#queueRests = !isWell;
     if (this.#closing === undefined) {
-      this.#queue.restore(this.#state.queue);
       this.#background(this.#saveSnapshot(LEAST_EVENTS_OF_SNAPSHOT));
       if (isWell) {
         this.#background(this.#cast.remember(turnId));
@@ -457,6 +481,8 @@ export class AgentSession<Output> implements Session<Output> {
   }
 
   async #saveSnapshot(leastEvents: number): Promise<void> {
+    // It has to cover all that is in the log: a later one will.
+    if (this.#appending > 0) return;
     const { behindSnapshot } = this.#state;
     if (behindSnapshot < Math.max(leastEvents, leastEvents === 1 ? 1 : this.messages().length)) return;
     const snapshot = this.#state.snapshot({ sessionId: this.sessionId, at: this.#runtime.now(), learned: this.#cast.learned() });

@@ -3,6 +3,7 @@
  *
  * - What is queued is in the log: it is still queued after a crash, until a turn has it or it is taken back.
  * - First in, first out; each is delivered once, by a turn of its own or by steering, or taken back.
+ * - It is delivered once its message is recorded: a turn that ended before that leaves it queued.
  * - Nothing is started here: the session asks for what is next.
  */
 import type { UserMessage } from '../core/message.ts';
@@ -17,7 +18,7 @@ export interface QueuedInput<Output = undefined> {
    * back, went into a running turn as steering, or the session was closed before.
    */
   readonly turn: Promise<Turn<Output> | undefined>;
-  /** Takes it back. @returns False if it is not queued any more. Resolves once that is durable. */
+  /** Takes it back. @returns False if it is not queued any more, or on its way into a turn. Resolves once that is durable. */
   cancel(): Promise<boolean>;
 }
 
@@ -30,8 +31,8 @@ export interface QueueHost {
 interface Entry<Output> {
   readonly input: QueuedInput<Output>;
   readonly settle: (turn: Turn<Output> | undefined) => void;
-  /** Being taken back, or on its way into a running turn. */
-  isLeaving: boolean;
+  /** Where it is going: taken back, into the running turn, or into the turn that was started with it. */
+  leaves: 'back' | 'steered' | 'started' | undefined;
 }
 
 /** The inputs that wait. */
@@ -48,29 +49,22 @@ export class SessionQueue<Output> {
     return [...this.#waiting()].map(({ input }) => input);
   }
 
-  /** Puts an input at the end. It is durable already. */
+  /** The input of this id, if it is queued. */
+  get(messageId: string): QueuedInput<Output> | undefined {
+    return this.#entries.get(messageId)?.input;
+  }
+
+  /** Puts an input at the end, unless it is queued already. It is durable. */
   add(message: UserMessage): QueuedInput<Output> {
+    const known = this.get(message.id);
+    if (known !== undefined) return known;
     let settle: Entry<Output>['settle'] = () => undefined;
     const turn = new Promise<Turn<Output> | undefined>((resolve) => {
       settle = resolve;
     });
     const input: QueuedInput<Output> = { message, turn, cancel: () => this.#cancel(message.id) };
-    this.#entries.set(message.id, { input, settle, isLeaving: false });
+    this.#entries.set(message.id, { input, settle, leaves: undefined });
     return input;
-  }
-
-  /** Puts back what a turn that could not be recorded was to have. @param messages - All that the log knows as queued, in order. */
-  restore(messages: readonly UserMessage[]): void {
-    const known = new Map(this.#entries);
-    this.#entries.clear();
-    for (const message of messages) {
-      const entry = known.get(message.id);
-      if (entry === undefined) this.add(message);
-      else this.#entries.set(message.id, entry);
-      known.delete(message.id);
-    }
-    // Those that are delivered or taken back this moment have yet to be told.
-    for (const [id, entry] of known) this.#entries.set(id, entry);
   }
 
   /** The messages that go first. @param most - At most so many. */
@@ -78,48 +72,67 @@ export class SessionQueue<Output> {
     return [...this.#waiting()].slice(0, most).map(({ input }) => input.message);
   }
 
-  /** A turn has them. */
+  /** A turn was started with them. */
   started(messages: readonly UserMessage[], turn: Turn<Output>): void {
-    for (const { id } of messages) this.#leave(id, turn);
+    for (const { id } of messages) {
+      const entry = this.#entries.get(id);
+      if (entry === undefined) continue;
+      entry.leaves = 'started';
+      entry.settle(turn);
+    }
+  }
+
+  /** A message is recorded: whoever gave it to a turn, it waits no more. */
+  delivered(messageId: string): void {
+    this.#leave(messageId);
+  }
+
+  /** The turn is over: what it was started with and did not take waits again. */
+  putBack(): void {
+    for (const entry of this.#entries.values()) if (entry.leaves === 'started') entry.leaves = undefined;
   }
 
   /** Puts each of them into a running turn, in order; what it did not take stays. @returns How many it took. */
   async steerInto(steer: (message: UserMessage) => Promise<'delivered' | 'undelivered'>): Promise<number> {
     const entries = [...this.#waiting()];
-    for (const entry of entries) entry.isLeaving = true;
-    const outcomes = await Promise.all(entries.map(({ input }) => steer(input.message)));
-    entries.forEach((entry, index) => {
-      entry.isLeaving = false;
-      if (outcomes[index] === 'delivered') this.#leave(entry.input.message.id, undefined);
-    });
+    for (const entry of entries) entry.leaves = 'steered';
+    const outcomes = await Promise.all(
+      entries.map(async (entry) => {
+        try {
+          return await steer(entry.input.message);
+        } finally {
+          entry.leaves = undefined;
+        }
+      }),
+    );
     return outcomes.filter((outcome) => outcome === 'delivered').length;
   }
 
   /** Nothing of it is started any more. */
   close(): void {
-    for (const id of this.#entries.keys()) this.#leave(id, undefined);
+    for (const id of this.#entries.keys()) this.#leave(id);
   }
 
   async #cancel(id: string): Promise<boolean> {
     const entry = this.#entries.get(id);
-    if (entry === undefined || entry.isLeaving) return false;
-    entry.isLeaving = true;
+    if (entry === undefined || entry.leaves !== undefined) return false;
+    entry.leaves = 'back';
     try {
       await this.#host.remove(id);
     } catch (error) {
-      entry.isLeaving = false;
+      entry.leaves = undefined;
       throw error;
     }
-    this.#leave(id, undefined);
+    this.#leave(id);
     return true;
   }
 
-  #leave(id: string, turn: Turn<Output> | undefined): void {
-    this.#entries.get(id)?.settle(turn);
+  #leave(id: string): void {
+    this.#entries.get(id)?.settle(undefined);
     this.#entries.delete(id);
   }
 
   *#waiting(): Iterable<Entry<Output>> {
-    for (const entry of this.#entries.values()) if (!entry.isLeaving) yield entry;
+    for (const entry of this.#entries.values()) if (entry.leaves === undefined) yield entry;
   }
 }

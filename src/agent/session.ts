@@ -112,7 +112,8 @@ export interface Session<Output = undefined> {
    * durable: it survives a crash.
    *
    * Queued inputs start by themselves behind a turn that came to an end of its own, also at a step limit; not behind one
-   * that was aborted, stopped, suspended, or failed: then `runQueued` goes on.
+   * that was aborted, stopped, suspended, or failed, and not when a session is opened: then the next `run`, `runQueued` or
+   * `followUp` goes on. An input whose id is queued already is not queued again.
    *
    * @throws {@link sessions.SessionError | SessionError} `session_closed`, `store_failed`.
    */

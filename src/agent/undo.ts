@@ -19,7 +19,7 @@ export interface UndoOptions {
 export interface UndoReport {
   /** Messages of a person that were taken back. */
   readonly undone: number;
-  /** The oldest of them, to be written anew; absent if there was none. */
+  /** The oldest of them, without its id: written anew it is another message. Absent if there was none. */
   readonly message?: UserMessage | undefined;
   /** What kept it from going as far as it was asked to. */
   readonly stoppedAt?: 'summary' | 'beginning' | undefined;
@@ -58,7 +58,7 @@ export function planUndo(messages: readonly Message[], { prompts = 1, messageId 
   if (first?.role !== 'user' || last === undefined) return { report: { undone: 0 }, edits: [] };
   const kept = removed.filter((message) => message.role === 'user' && message.origin === 'host');
   return {
-    report: { undone: found.length, message: first, ...(stoppedAt !== undefined && { stoppedAt }) },
+    report: { undone: found.length, message: { ...first, id: '' }, ...(stoppedAt !== undefined && { stoppedAt }) },
     edits: [{ from: first.id, to: last.id, messages: kept }],
   };
 }
