@@ -6,7 +6,7 @@ import { isRecord } from '../core/json.ts';
 import { assertEmbedder, type Embedder } from './embedder.ts';
 import { estimateTokens } from './estimate-tokens.ts';
 import { type ExtractionOptions, type ExtractionSettings, toExtractionSettings } from './extraction-options.ts';
-import type { MemoryStore } from './memory-store.ts';
+import type { MemoryOwner, MemoryStore } from './memory-store.ts';
 import type { HalfLives, RankWeights } from './rank.ts';
 
 /** What was said in a past conversation. */
@@ -19,8 +19,12 @@ export interface PastConversation {
   readonly at?: number | undefined;
 }
 
-/** How many conversations are wanted, and until when. */
+/** Who searches past conversations, for how many, and until when. */
 export interface ConversationSearch {
+  /** The session that asks. */
+  readonly sessionId: string;
+  /** Whose memory it recalls: those whose conversations it may see are for the host to say. */
+  readonly owners: readonly MemoryOwner[];
   /** Most of them. */
   readonly limit: number;
   /** Ends the search. */

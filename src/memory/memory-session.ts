@@ -103,10 +103,12 @@ class Session implements MemorySession {
 
   constructor(seat: SessionSeat) {
     this.#seat = seat;
+    const { sessionId, owners } = seat;
+    const { searchConversations } = seat.settings;
     this.tools = [
       recallTool({
         findEntries: (query, search) => this.#findForModel(query, search),
-        findConversations: seat.settings.searchConversations,
+        findConversations: searchConversations && ((query, bounds) => searchConversations(query, { ...bounds, sessionId, owners })),
       }),
     ];
   }

@@ -12,12 +12,15 @@ import { memoryLine } from './memory-block.ts';
 import type { ConversationSearch, PastConversation } from './memory-options.ts';
 import type { MemoryEntry } from './memory-store.ts';
 
+/** How much is wanted, and until when. */
+type Bounds = Pick<ConversationSearch, 'limit' | 'signal'>;
+
 /** What the tool searches. */
 export interface RecallSources {
   /** The entries that fit best, the best first. */
-  readonly findEntries: (query: string, search: ConversationSearch) => Promise<readonly MemoryEntry[]>;
+  readonly findEntries: (query: string, bounds: Bounds) => Promise<readonly MemoryEntry[]>;
   /** What was said that fits best, the best first. */
-  readonly findConversations: ((query: string, search: ConversationSearch) => Promise<readonly PastConversation[]>) | undefined;
+  readonly findConversations: ((query: string, bounds: Bounds) => Promise<readonly PastConversation[]>) | undefined;
 }
 
 /** What the model asks for. */

@@ -4,8 +4,10 @@
  * - A rare word counts more than a common one; the tenth time counts hardly more than the third; a short entry that is about
  *   the word counts more than a long one that has it too.
  * - Words like those asked for count as well, less; of one word of the question only the best form counts in an entry.
+ * - So do everyday concepts that its words belong to: a question about a spouse finds the husband.
  * - Adding, changing and removing cost what the text is long; a question costs what its words are common.
  */
+import { conceptsOf } from './concepts.ts';
 import { SimilarWords } from './similar-words.ts';
 import { termsOf } from './terms.ts';
 
@@ -14,7 +16,10 @@ const SATURATION = 1.2;
 const LENGTH_SHARE = 0.3;
 
 /** A similar word is a guess. */
-const SIMILAR_WEIGHT = 0.6;
+const SIMILAR_WEIGHT = 0.3;
+
+/** A concept is shared by words that may mean different things; a rare one says as much as half a rare word. */
+const CONCEPT_WEIGHT = 0.4;
 
 /** Where a word stands: slots, ascending, and how many times in each. */
 interface Posting {
@@ -103,7 +108,11 @@ interface TermCount {
 
 function countTerms(text: string): ReadonlyMap<string, TermCount> {
   const counts = new Map<string, TermCount>();
-  for (const { text: term, weight } of termsOf(text)) counts.set(term, { count: (counts.get(term)?.count ?? 0) + 1, weight });
+  for (const { text: term, weight } of termsOf(text)) {
+    counts.set(term, { count: (counts.get(term)?.count ?? 0) + 1, weight });
+    // No word has this sign in it.
+    for (const concept of conceptsOf(term)) counts.set(`#${concept}`, { count: 1, weight: CONCEPT_WEIGHT });
+  }
   return counts;
 }
 
