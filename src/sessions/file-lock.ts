@@ -7,7 +7,8 @@
  * 1. The file is made with the folder, and never again: there is exactly one, under exactly one name at a time.
  * 2. Whoever wants it renames it from the name that it judged (free, or that of a dead owner) to a name that is new with
  *    every attempt. Of any number who judged the same name, the system lets one rename it: for the others it is gone. However
- *    slow they are, the name that they judged never comes back, but for that of a free lock, which anybody may take.
+ *    slow they are, the name that they judged never comes back, but for those of a free and of an abandoned lock, which
+ *    anybody may take.
  * 3. A holder knows that it was one at a time when the file still had its name after that time. So a log asks after it
  *    wrote, and before it says that it did.
  * 4. An owner that was taken for dead may still be writing. So whoever takes over from it copies the log first, and goes

@@ -45,8 +45,9 @@ export interface FileSessionStoreOptions {
 }
 
 /**
- * Makes a store that keeps sessions in a folder, which is made with the first session. Any number of processes may use it,
- * also on several hosts, if their clocks are the disk's.
+ * Makes a store that keeps sessions in a folder, which is made with the first session. Any number of processes may use it:
+ * a session is held by one of them, until that closes it or dies. A process on another host, or in another container,
+ * counts as dead once it has not been heard of for a minute.
  *
  * @throws TypeError without a folder, and for an option that does not exist or makes no sense.
  *

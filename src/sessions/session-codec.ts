@@ -16,7 +16,7 @@ import { toUsage } from '../core/usage.ts';
 import { type NewSession, SESSION_VERSION, SessionError, type SessionEvent, type SessionFork, type SessionHeader, type SessionSnapshot } from './session-store.ts';
 
 /** Longest id of a session, in bytes of UTF-8. */
-export const MAX_ID_BYTES = 1_000;
+const MAX_ID_BYTES = 1_000;
 
 /**
  * Refuses what is no id of a session, or of a sub-agent: before anything is done with it.

@@ -6,6 +6,10 @@ import { fileSessionStore } from 'turnloop/sessions';
 import { storeConformance, type StoreUnderTest } from 'turnloop/testing';
 import { abandon, faultyDisk, storeFolder } from './support/disk.ts';
 
+/** Cases with hundreds of sessions take seconds where others run beside them. */
+const LIMITS = { settleWithinMs: 25_000 };
+const TIMEOUT = { timeout: 30_000 };
+
 function createStore(flush: 'process' | 'power'): StoreUnderTest {
   const { above, folder, remove } = storeFolder();
   let isFull = false;
@@ -27,9 +31,9 @@ function createStore(flush: 'process' | 'power'): StoreUnderTest {
 }
 
 describe.concurrent('E9 E10 E11 BR-007 BR-148 the store of files', () => {
-  for (const { name, run } of storeConformance(() => createStore('process'))) it(name, run);
+  for (const { name, run } of storeConformance(() => createStore('process'), LIMITS)) it(name, TIMEOUT, run);
 });
 
 describe.concurrent('E9 E10 the store of files that waits for the disk', () => {
-  for (const { name, run } of storeConformance(() => createStore('power'))) it(name, run);
+  for (const { name, run } of storeConformance(() => createStore('power'), LIMITS)) it(name, TIMEOUT, run);
 });

@@ -11,9 +11,13 @@ import { note, snapshotOf } from './support/samples.ts';
 const folder = mkdtempSync(join(tmpdir(), 'turnloop-full-'));
 const isMounted = mountSmallDisk();
 
+function run(program: string, ...options: readonly string[]): void {
+  execFileSync(program, options, { stdio: 'ignore' });
+}
+
 function mountSmallDisk(): boolean {
   try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=256k', 'tmpfs', folder], { stdio: 'ignore' });
+    run('mount', '-t', 'tmpfs', '-o', 'size=256k', 'tmpfs', folder);
     return true;
   } catch {
     return false;
@@ -21,7 +25,7 @@ function mountSmallDisk(): boolean {
 }
 
 afterAll(() => {
-  if (isMounted) execFileSync('umount', [folder]);
+  if (isMounted) run('umount', folder);
   rmSync(folder, { recursive: true });
 });
 

@@ -284,7 +284,7 @@ describe('E9 many who want one session', () => {
     });
   }
 
-  it.each(Array.from({ length: 12 }, (_, seed) => seed))('E9 have it one after the other, whether it is let go of or its owner dies (seed %d)', async (seed) => {
+  it.each(Array.from({ length: 12 }, (_, seed) => seed))('E9 have it one after the other, whether it is let go of or its owner dies (seed %d)', { timeout: 30_000 }, async (seed) => {
     const random = seededRandom(seed);
     await (await create()).close();
     let holders = 0;

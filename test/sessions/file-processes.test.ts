@@ -8,7 +8,7 @@ import { seededRandom } from 'turnloop/testing';
 import { storeFolder } from './support/disk.ts';
 import { note } from './support/samples.ts';
 
-const PROGRAM = join(import.meta.dirname, 'support', 'process.ts');
+const PROGRAM = new URL('./support/process.ts', import.meta.url);
 const TIMEOUT_MS = 60_000;
 
 let place: ReturnType<typeof storeFolder>;

@@ -84,7 +84,7 @@ export function faultyDisk(faultAt: (asked: AskedCall) => Fault | Promise<Fault>
 }
 
 /** As Node says that a disk failed. */
-export function diskError(code: string): Error {
+function diskError(code: string): Error {
   return Object.assign(new Error(`${code}: the disk fails`), { code });
 }
 
