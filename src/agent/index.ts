@@ -7,6 +7,7 @@ export { type DeferredTools, deferTools, type DeferToolsOptions } from './deferr
 export type { Agent, ForkOptions, OpenSessionOptions } from './agent.ts';
 export type { AgentOptions, Learned, PromptInfo } from './agent-options.ts';
 export { createAgent } from './create-agent.ts';
+export { searchConversations, type SearchConversationsOptions } from './search-conversations.ts';
 export type {
   AgentInput,
   CompactSessionOptions,
