@@ -59,7 +59,7 @@ const STATE_VERSION = 1;
 /**
  * Opens the record of the sub-agent that a call runs.
  *
- * @throws {@link TurnloopError} `sub_agent_record` if it cannot be opened or read, or is not that of the call.
+ * @throws {@link index.TurnloopError | TurnloopError} `sub_agent_record` if it cannot be opened or read, or is not that of the call.
  */
 export async function openRecord(context: ToolContext, openLog: OpenSubAgentLog | undefined): Promise<SubAgentRecord> {
   const { resumed } = context;

@@ -87,7 +87,7 @@ function counted(llm: LLM): { readonly llm: LLM; readonly spent: Usage; readonly
 
 const sum = (results: readonly TurnResult[]): Usage => results.map(({ usage }) => usage).reduce(addUsage);
 
-describe('50 turns with 4 sub-agents each, some with their own', () => {
+describe('50 turns with 4 sub-agents each, some with their own', { timeout: 60_000 }, () => {
   it('E13 usage and budget add up to the token, and events carry their way', async () => {
     const budget = createBudget();
     const roots = counted(taskLLM((prompt) => says(prompt, []), { modelId: 'root' }));

@@ -17,6 +17,7 @@ import {
   startScripted,
   stubborn,
   toolCall,
+  toolContext,
   watchedController,
 } from 'turnloop/testing';
 import { resultLines, resultTexts, watchRejections } from '../core/support.ts';
@@ -86,6 +87,22 @@ describe('the places of sub-agents', () => {
       ['call_3', 'ok', 'ok'],
     ]);
     expect(result.stopReason).toBe('end_turn');
+  });
+
+  it('BR-016 a wait leaves no listener on the signal of its call, however it ends', async () => {
+    const gate = gatedTool({ readOnly: true });
+    const dispatch = dispatchAgent({ llm: taskLLM(() => [toolCall('gate'), 'ok']), tools: [gate], maxParallel: 1 });
+    const [served, aborted] = [watchedController(), watchedController()];
+    const first = dispatch.execute({ prompt: 'first' }, toolContext());
+    const second = dispatch.execute({ prompt: 'second' }, toolContext({ signal: served.signal }));
+    const third = dispatch.execute({ prompt: 'third' }, toolContext({ signal: aborted.signal }));
+    expect([served.listenerCount, aborted.listenerCount]).toStrictEqual([1, 1]);
+
+    aborted.abort();
+    gate.open();
+    await Promise.all([first, second, third]);
+
+    expect([served.listenerCount, aborted.listenerCount]).toStrictEqual([0, 0]);
   });
 
   it('SB2 an abort tells what is done, what had started and what had not', async () => {

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { createTranscript, type Hook, type PendingCall, type RecordedEvent, toUsage } from 'turnloop';
 import { dispatchAgent, type DispatchAgentOptions, type SubAgentLog } from 'turnloop/agent';
 import { approval } from 'turnloop/policies';
-import { checkTranscript, recordingTool, type Reply, runScripted, type ScriptedOutcome, startScripted, type ScriptedTurn, toolCall, virtualRuntime } from 'turnloop/testing';
+import { checkTranscript, recordingTool, type Reply, runScripted, type ScriptedOutcome, startScripted, type ScriptedTurn, toolCall, toolContext, virtualRuntime, watchedController } from 'turnloop/testing';
 import { resultLines, resultTexts } from '../core/support.ts';
 import { Disk, dispatchCall, type Files, ROOT, taskLLM } from './sub-agent-support.ts';
 
@@ -273,6 +273,14 @@ describe('a log that fails', () => {
     const { recorded } = await run(log({ close: () => Promise.reject(new Error('no')) }));
 
     expect(resultTexts(recorded)).toStrictEqual(['found']);
+  });
+
+  it('BR-016 leaves no listener on the signal of its call', async () => {
+    const controller = watchedController();
+    const context = toolContext({ signal: controller.signal, llm: taskLLM(() => ['found']) });
+
+    expect(await dispatchAgent(log({})).execute({ prompt: 'one' }, context)).toMatchObject({ content: 'found' });
+    expect(controller.listenerCount).toBe(0);
   });
 
   it('E13 that never opens is waited for no longer than until an abort, and closed if it opens after all', async () => {
