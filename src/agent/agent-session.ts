@@ -6,7 +6,7 @@
  * - After `close` nothing is written, and no turn runs.
  */
 import { assertNumbers, assertOptions } from '../core/assert.ts';
-import { isTurnloopError, TurnloopError } from '../core/errors.ts';
+import { isTurnloopError, messageOf, TurnloopError } from '../core/errors.ts';
 import { createEventDispatcher, isRecordedEvent, isThenable } from '../core/event-dispatcher.ts';
 import type { LoopEvent, RecordedEvent } from '../core/events.ts';
 import { isUserMessage, userMessage, type Message, type UserMessage } from '../core/message.ts';
@@ -425,9 +425,8 @@ export class AgentSession<Output> implements Session<Output> {
       if (open === undefined) await closeOpenTurn(this.#state.transcript, { dispatchEvent, runtime: this.#runtime });
     } catch (error) {
       // The turn before could not be ended: the log fails, and this one would not get further.
-      if (!isTurnloopError(error)) throw error;
-      const { agent } = this;
-      return { turnId, stopReason: 'fatal_error', steps: 0, usage: NO_USAGE, usageByModel: [], text: '', error, agent };
+      const failure = isTurnloopError(error) ? error : new TurnloopError('recorder_failed', `The recorder failed: ${messageOf(error)}`, { cause: error });
+      return { turnId, stopReason: 'fatal_error', steps: 0, usage: NO_USAGE, usageByModel: [], text: '', error: failure, agent: this.agent };
     }
     const cast = this.#cast.beginTurn({ turnId, options, input: inputOf(input) });
     const { signal, metadata, host, decisions } = options;

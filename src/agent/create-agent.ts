@@ -53,7 +53,7 @@ interface Opener {
 async function openSession<Output>({ parts, store }: Opener, options: OpenSessionOptions): Promise<Session<Output>> {
   assertOpenOptions(options);
   const { memoryOwners = [] } = options;
-  const log = await openLog({ parts, store }, options);
+  const { log, isNew } = await openLog({ parts, store }, options);
   try {
     const { snapshot, events, repairs } = await log.load();
     const state = new SessionState({ snapshot, events });
@@ -69,19 +69,21 @@ async function openSession<Output>({ parts, store }: Opener, options: OpenSessio
     });
   } catch (error) {
     await log.close();
+    // A session that was never open is not left behind.
+    if (isNew) await store.delete(log.header.sessionId);
     throw error;
   }
 }
 
-async function openLog(opener: Opener, options: OpenSessionOptions): Promise<SessionLog> {
+async function openLog(opener: Opener, options: OpenSessionOptions): Promise<{ readonly log: SessionLog; readonly isNew: boolean }> {
   const { store } = opener;
   const { sessionId, resumeSessionId } = options;
-  if (resumeSessionId === undefined) return createLog(opener, options);
+  if (resumeSessionId === undefined) return { log: await createLog(opener, options), isNew: true };
   try {
-    return await store.open(resumeSessionId);
+    return { log: await store.open(resumeSessionId), isNew: false };
   } catch (error) {
     const mayBeNew = sessionId !== undefined && isTurnloopError(error) && error.code === 'session_not_found';
-    if (mayBeNew) return createLog(opener, options);
+    if (mayBeNew) return { log: await createLog(opener, options), isNew: true };
     throw error;
   }
 }

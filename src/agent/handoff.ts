@@ -13,15 +13,15 @@ export interface HandoffTarget {
   readonly description?: string | undefined;
 }
 
-/** Longest name of a tool that every provider takes. */
-const MAX_TOOL_NAME = 64;
+/** Stands before the agent's name in that of the tool. */
 const PREFIX = 'transfer_to_';
 
 /** The tool that hands over to an agent. @param handOver - Records it; resolves once it is durable. */
 export function handoffTool(target: HandoffTarget, handOver: (target: HandoffTarget, context: ToolContext) => Promise<void>): AnyTool {
   const { name, description } = target;
   return defineTool({
-    name: toolName(name),
+    // Adapters bring names into the form that their servers take, and keep two of them apart.
+    name: PREFIX + name,
     description: `Hands the conversation over to the agent "${name}", which goes on in your place.${description === undefined ? '' : ` ${description}`}`,
     input: { type: 'object', properties: { reason: { type: 'string', description: 'Why, in one sentence.' } } },
     replay: 'idempotent',
@@ -31,11 +31,6 @@ export function handoffTool(target: HandoffTarget, handOver: (target: HandoffTar
       return `The conversation is now with the agent "${name}".`;
     },
   });
-}
-
-/** Name of the tool that hands over to an agent: letters, digits, `_` and `-`, as providers want it. */
-export function toolName(agent: string): string {
-  return PREFIX + agent.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, MAX_TOOL_NAME - PREFIX.length);
 }
 
 /** When a hook of one of several agents is asked. */

@@ -239,8 +239,7 @@ export class SessionCast<Output> {
   #seatOf({ step }: StepInfo): AgentSeat {
     const { state } = this.#session;
     const open = state.transcript.openTurn()?.step;
-    const isGoneOnWith = open !== undefined && open.step === step && open.ended === undefined;
-    this.#stepAgent = isGoneOnWith ? this.#seatNamed(state.stepAgent) : this.#active();
+    this.#stepAgent = open?.step === step ? this.#seatNamed(state.stepAgent) : this.#active();
     return this.#stepAgent;
   }
 
@@ -291,6 +290,8 @@ export class SessionCast<Output> {
   }
 
   readonly #handOver = async (target: HandoffTarget, { turnId, toolCallId }: ToolContext): Promise<void> => {
+    // A resume runs the call again if the process died before its end.
+    if (this.agent === target.name) return;
     await this.#session.append({ type: 'handoff', at: this.runtime.now(), turnId, toolCallId, from: this.agent, to: target.name });
   };
 }

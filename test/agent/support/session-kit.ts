@@ -83,3 +83,8 @@ export async function hasSettled(runtime: VirtualRuntime, promise: Promise<unkno
 export function lastRequest({ requests }: ScriptedLLM): readonly string[] {
   return conversation(requests.at(-1)?.messages ?? []);
 }
+
+/** A history in short, without the ids that differ from process to process. */
+export function story(session: { messages(): readonly Message[] }): readonly string[] {
+  return said(session).map((line) => line.replace(/^tool \S+:/, 'tool:'));
+}
