@@ -134,7 +134,7 @@ export class AgentSession<Output> implements Session<Output> {
 
   get status(): SessionStatus {
     if (this.#closing !== undefined) return 'closed';
-    if (this.#running !== undefined) return 'running';
+    if (this.#running !== undefined || this.#busyWith !== undefined) return 'running';
     const open = this.openTurn();
     if (open === undefined) return 'idle';
     return open.suspended ? 'suspended' : 'interrupted';

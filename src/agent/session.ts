@@ -60,7 +60,7 @@ export interface CompactSessionOptions {
 }
 
 /**
- * `idle`: a turn may start. `running`: one does. `suspended`: one waits for decisions. `interrupted`: one was left by a crash
+ * `idle`: a turn may start. `running`: one does, or an undo or a compaction is under way. `suspended`: one waits for decisions. `interrupted`: one was left by a crash
  * or by a log that failed, and can be gone on with. `closed`: nothing more happens here.
  */
 export type SessionStatus = 'idle' | 'running' | 'suspended' | 'interrupted' | 'closed';
