@@ -51,7 +51,7 @@ export function indexedStore(journal: MemoryJournal): MemoryStore {
       return read((index) => index.get(id));
     },
     async list(listing = {}) {
-      assertFilter(listing, LISTING);
+      assertListing(listing);
       return read((index) => index.list(listing));
     },
     async update(changes) {
@@ -92,7 +92,13 @@ const QUERY: Readonly<Record<Exclude<keyof MemoryQuery, keyof MemoryFilter>, (va
   limit: (value) => value !== undefined && isLimit(value),
 };
 
-function assertQuery(query: MemoryQuery): void {
+/** @throws TypeError for what is no listing. */
+export function assertListing(listing: MemoryListing): void {
+  assertFilter(listing, LISTING);
+}
+
+/** @throws TypeError for what is no question. */
+export function assertQuery(query: MemoryQuery): void {
   assertFilter(query, QUERY);
   assertVector(query.vector);
 }
@@ -104,7 +110,8 @@ export function assertForget(filter: MemoryFilter): void {
   throw new TypeError('memory: forget needs a filter that says something, such as { ids: [id] }; { createdFrom: 0 } means all entries.');
 }
 
-function toAddition(addition: MemoryAddition): MemoryAddition {
+/** An addition that nobody can change any more. @throws TypeError for what is none. */
+export function toAddition(addition: MemoryAddition): MemoryAddition {
   assertEntry(addition.entry);
   assertVector(addition.vector);
   return { entry: toEntry(addition.entry) ?? addition.entry, vector: addition.vector };

@@ -6,6 +6,7 @@
  */
 import type { FoundMemory, MemoryAddition, MemoryChange, MemoryEntry, MemoryFilter, MemoryListing, MemoryQuery, MemoryVector } from './memory-store.ts';
 import { byId, byNewest, toPredicate } from './filter-entries.ts';
+import { takeBest } from './take-best.ts';
 import { TextIndex } from './text-index.ts';
 
 /** One change of the index. */
@@ -82,34 +83,30 @@ export class MemoryIndex {
   list(listing: MemoryListing): readonly MemoryEntry[] {
     const { lacksVectorOf, limit = Infinity } = listing;
     const slots = this.#matching(listing).filter(({ vector }) => lacksVectorOf === undefined || vector?.embedder !== lacksVectorOf);
-    return slots
-      .map(({ entry }) => entry)
-      .sort(byNewest)
-      .slice(0, limit);
+    const entries = slots.map(({ entry }) => entry);
+    return limit < entries.length ? takeBest(entries, limit, byNewest) : entries.sort(byNewest);
   }
 
   /** As `MemoryStore.find`. */
   find(query: MemoryQuery): readonly FoundMemory[] {
     const { text = '', vector, limit } = query;
     const isMeant = toPredicate(query);
-    const scores = this.#words.score(text);
-    const byWords: FoundMemory[] = [];
-    for (const [number, textScore] of scores) {
-      const slot = this.#slots[number];
-      if (slot !== undefined && isMeant(slot.entry)) byWords.push({ entry: slot.entry, textScore });
+    const scores = text === '' ? new Float64Array() : this.#words.score(text);
+    const textScoreOf = ({ number }: Slot): number => scores[number] ?? 0;
+    const meant = [...this.#byId.values()].filter(({ entry }) => isMeant(entry));
+    const byWords = takeBest(
+      meant.filter((slot) => textScoreOf(slot) > 0),
+      limit,
+      (a, b) => textScoreOf(b) - textScoreOf(a) || byId(a.entry, b.entry),
+    );
+    const similarities = new Map<Slot, number>();
+    if (vector !== undefined) {
+      for (const slot of meant) if (slot.vector?.embedder === vector.embedder) similarities.set(slot, dot(slot.vector.values, vector.values));
     }
-    const found = new Map(byWords.sort(byScore).slice(0, limit).map((one) => [one.entry.id, one]));
-    if (vector === undefined) return [...found.values()];
-
-    const byVector: (FoundMemory & { readonly similarity: number })[] = [];
-    for (const { number, entry, vector: own } of this.#byId.values()) {
-      if (own === undefined || own.embedder !== vector.embedder || !isMeant(entry)) continue;
-      const similarity = dot(own.values, vector.values);
-      byVector.push({ entry, textScore: scores.get(number) ?? 0, similarity });
-    }
-    byVector.sort((a, b) => b.similarity - a.similarity || byId(a.entry, b.entry));
-    for (const [place, one] of byVector.entries()) if (place < limit || found.has(one.entry.id)) found.set(one.entry.id, one);
-    return [...found.values()].sort(byScore);
+    const byVector = takeBest(similarities, limit, ([a, first], [b, second]) => second - first || byId(a.entry, b.entry)).map(([slot]) => slot);
+    return [...new Set([...byWords, ...byVector])]
+      .map((slot) => ({ entry: slot.entry, textScore: textScoreOf(slot), ...(similarities.has(slot) && { similarity: similarities.get(slot) }) }))
+      .sort(byScore);
   }
 
   #matching(filter: MemoryFilter): readonly Slot[] {
@@ -167,8 +164,18 @@ function byScore(a: FoundMemory, b: FoundMemory): number {
   return b.textScore - a.textScore || (b.similarity ?? NO_SIMILARITY) - (a.similarity ?? NO_SIMILARITY) || byId(a.entry, b.entry);
 }
 
+/** Of two vectors of one embedder; four sums at once, which engines do faster than one. */
 function dot(a: Float32Array, b: Float32Array): number {
-  let sum = 0;
-  for (let index = 0; index < a.length; index += 1) sum += (a[index] ?? 0) * (b[index] ?? 0);
-  return sum;
+  let [first, second, third, fourth] = [0, 0, 0, 0];
+  const length = Math.min(a.length, b.length);
+  const whole = length - (length % 4);
+  // Within the length there is a number at each index.
+  for (let index = 0; index < whole; index += 4) {
+    first += (a[index] as number) * (b[index] as number);
+    second += (a[index + 1] as number) * (b[index + 1] as number);
+    third += (a[index + 2] as number) * (b[index + 2] as number);
+    fourth += (a[index + 3] as number) * (b[index + 3] as number);
+  }
+  for (let index = whole; index < length; index += 1) first += (a[index] as number) * (b[index] as number);
+  return first + second + third + fourth;
 }

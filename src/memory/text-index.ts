@@ -18,8 +18,11 @@ const LENGTH_SHARE = 0.3;
 /** A similar word is a guess. */
 const SIMILAR_WEIGHT = 0.3;
 
-/** A concept is shared by words that may mean different things; a rare one says as much as half a rare word. */
-const CONCEPT_WEIGHT = 0.4;
+/**
+ * A concept is shared by words that may mean different things. Eighths, like the weights of terms: lengths are sums of them, and
+ * so exact, whatever was added and removed in whichever order.
+ */
+const CONCEPT_WEIGHT = 0.375;
 
 /** Where a word stands: slots, ascending, and how many times in each. */
 interface Posting {
@@ -74,29 +77,38 @@ export class TextIndex {
     this.#lengths[slot] = 0;
   }
 
-  /** Score by slot of every entry that has a word of the question or one like it. */
-  score(question: string): ReadonlyMap<number, number> {
-    const scores = new Map<number, number>();
+  /** Score by slot: above 0 for every entry that has a word of the question or one like it, 0 for others and for free slots. */
+  score(question: string): Float64Array {
+    const scores = new Float64Array(this.#lengths.length);
+    // The best form of one word in each entry; emptied after each word, since most entries have none.
+    const best = new Float64Array(this.#lengths.length);
     for (const [term, { weight }] of countTerms(question)) {
-      const best = new Map<number, number>();
-      this.#scoreTerm(best, term, weight);
-      for (const { word, likeness } of this.#similar.of(term)) this.#scoreTerm(best, word, weight * likeness * SIMILAR_WEIGHT);
-      for (const [slot, score] of best) scores.set(slot, (scores.get(slot) ?? 0) + score);
+      const touched: number[] = [];
+      this.#scoreTerm({ best, touched }, term, weight);
+      for (const { word, likeness } of this.#similar.of(term)) this.#scoreTerm({ best, touched }, word, weight * likeness * SIMILAR_WEIGHT);
+      for (const slot of touched) {
+        scores[slot] = (scores[slot] ?? 0) + (best[slot] ?? 0);
+        best[slot] = 0;
+      }
     }
     return scores;
   }
 
-  #scoreTerm(best: Map<number, number>, term: string, weight: number): void {
+  #scoreTerm({ best, touched }: { readonly best: Float64Array; readonly touched: number[] }, term: string, weight: number): void {
     const posting = this.#postings.get(term);
     if (posting === undefined) return;
     const { slots, counts } = posting;
     const rarity = Math.log(1 + (this.#size - slots.length + 0.5) / (slots.length + 0.5));
     const average = this.#totalLength / this.#size;
-    for (const [index, slot] of slots.entries()) {
+    for (let index = 0; index < slots.length; index += 1) {
+      const slot = slots[index] ?? 0;
       const count = counts[index] ?? 0;
       const length = 1 - LENGTH_SHARE + (LENGTH_SHARE * (this.#lengths[slot] ?? 0)) / average;
       const score = (weight * rarity * count * (SATURATION + 1)) / (count + SATURATION * length);
-      if (score > (best.get(slot) ?? 0)) best.set(slot, score);
+      const before = best[slot] ?? 0;
+      if (score <= before) continue;
+      if (before === 0) touched.push(slot);
+      best[slot] = score;
     }
   }
 }
