@@ -55,8 +55,8 @@ const worlds: fc.Arbitrary<World> = fc.record({
   places: fc.integer({ min: 1, max: 3 }),
   durable: fc.boolean(),
   abortAt: fc.option(fc.integer({ min: 0, max: 120 }), { nil: undefined, freq: 2 }),
-  cancelAt: fc.option(fc.integer({ min: 0, max: 60 }), { nil: undefined, freq: 1 }),
-  crashAfter: fc.option(fc.integer({ min: 1, max: 80 }), { nil: undefined, freq: 1 }),
+  cancelAt: fc.option(fc.integer({ min: 0, max: 60 }), { nil: undefined, freq: 2 }),
+  crashAfter: fc.option(fc.integer({ min: 1, max: 80 }), { nil: undefined, freq: 2 }),
   decisions: fc.array(fc.constantFrom('allow', 'deny', 'later'), { minLength: 1, maxLength: 5 }),
 });
 
