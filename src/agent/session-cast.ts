@@ -274,7 +274,7 @@ export class SessionCast<Output> {
 
   /** The tool by which an agent gives tasks to sub-agents, which share what limits and watches it. */
   #dispatchTool({ parts, hooks }: AgentSeat): readonly AnyTool[] {
-    const { subAgents = false, tools, budget, recoveries = [] } = parts.options;
+    const { subAgents = false, tools, budget, graceMs, recoveries = [] } = parts.options;
     if (subAgents === false) return [];
     const context = this.#contextPolicy();
     const shared: DispatchAgentOptions = {
@@ -284,6 +284,8 @@ export class SessionCast<Output> {
       hooks: [...hooks, ...(context?.hooks ?? [])],
       stopWhen: budget === undefined ? [] : [maxBudget(budget)],
       recoveries: [...recoveries, strictHistory(), ...(context?.recoveries ?? [])],
+      // What is aborted here has to settle in time for its caller.
+      ...(graceMs !== undefined && { graceMs: graceMs / 2 }),
       openLog: (toolCallId) => this.#session.openSubAgentLog(toolCallId),
     };
     return [dispatchAgent({ ...shared, ...(subAgents === true ? {} : subAgents) })];
