@@ -116,9 +116,23 @@ describe('E9 a session whose owner has died', () => {
     await expect(store.open('s')).rejects.toMatchObject({ code: 'session_locked' });
     age(62);
     const log = await store.open('s');
+    // For others who look at it, the new owner has not been silent for that long.
+    expect(statSync(join(folder(), lockOf(folder()))).mtimeMs).toBeGreaterThan(Date.now() - 50_000);
     expect((await log.load()).repairs).toMatchObject([{ kind: 'lock_taken' }]);
     await log.close();
     expect(readdirSync(folder()).sort()).toStrictEqual(['lock.free', 'log.jsonl']);
+  });
+
+  it('E9 on another host is not taken for dead because its sign of life could not be dated', async () => {
+    await create();
+    relabel({ place: '0123456789abcdef' });
+    // The owner tidies its folder, and so removes what the time was to be told by.
+    const files = faultyDisk(({ call, path }) => {
+      if (call === 'look' && path.endsWith('.tmp')) rmSync(path);
+      return undefined;
+    });
+
+    await expect(fileSessionStore(place.folder, { files }).open('s')).rejects.toMatchObject({ code: 'session_locked' });
   });
 
   it('E9 of whose lock this release cannot read the name is not touched for a minute either', async () => {
@@ -152,6 +166,18 @@ describe('E9 a session whose owner has died', () => {
     await expect(log.append([note(1)])).rejects.toMatchObject({ code: 'session_lost' });
     await log.close();
     expect(readdirSync(place.folder)).toStrictEqual([]);
+  });
+
+  it('E9 and could not be deleted is still to be taken over', async () => {
+    await create();
+    abandon(folder());
+    const files = faultyDisk(({ call, path }) => (call === 'rename' && path.includes('.gone-') ? { code: 'EIO' } : undefined));
+
+    await expect(fileSessionStore(place.folder, { files }).delete('s')).rejects.toMatchObject({ code: 'store_failed' });
+    expect(lockOf(folder())).toBe('lock.abandoned');
+    const log = await store.open('s');
+    expect((await log.load()).repairs).toMatchObject([{ kind: 'lock_taken' }]);
+    await log.close();
   });
 });
 

@@ -161,7 +161,7 @@ describe('E9 BR-017 a log that a crash left', () => {
   it.each([
     ['that is no JSON', '{"type":'],
     ['that is no event', '{"kind":"x"}'],
-    ['that is no text', Buffer.from([0x22, 0xff, 0xfe, 0x22])],
+    ['that is no text', Buffer.from('7b2274797065223a22ff227d', 'hex')],
     ['that is empty', ''],
   ])('E9 with a line in the middle %s is refused by its place, and nothing is changed', async (_, line) => {
     await keep(2);
@@ -177,6 +177,14 @@ describe('E9 BR-017 a log that a crash left', () => {
     expect(readFileSync(logPath())).toStrictEqual(before);
     // It is in the list, so that somebody finds it.
     expect(await store.list()).toHaveLength(1);
+  });
+
+  it('E9 with a broken line before the half of one is refused by the place of the first', async () => {
+    await keep(2);
+    appendFileSync(logPath(), 'broken\n{"type"');
+
+    await expect(load()).rejects.toMatchObject({ code: 'broken_log', message: expect.stringContaining('line 4 ') });
+    expect(readFileSync(logPath(), 'utf8')).toContain('\nbroken\n');
   });
 
   it('E9 with a broken line behind a snapshot is refused by its place in the whole log', async () => {
