@@ -2,7 +2,7 @@
 import { assertOptions } from '../core/assert.ts';
 import { isTurnloopError } from '../core/errors.ts';
 import { inProcessSessionStore } from '../sessions/in-process-store.ts';
-import { SESSION_VERSION, SessionError, type NewSession, type SessionHeader, type SessionLog, type SessionStore } from '../sessions/session-store.ts';
+import { SESSION_VERSION, SessionError, type NewSession, type SessionContent, type SessionEvent, type SessionHeader, type SessionLog, type SessionRepair, type SessionStore } from '../sessions/session-store.ts';
 import type { Agent, ForkOptions, OpenSessionOptions } from './agent.ts';
 import { assertAgentOptions, type AgentOptions } from './agent-options.ts';
 import { agentParts, rememberParts, type AgentParts } from './agent-parts.ts';
@@ -55,17 +55,17 @@ async function openSession<Output>({ parts, store }: Opener, options: OpenSessio
   const { memoryOwners = [] } = options;
   const { log, isNew } = await openLog({ parts, store }, options);
   try {
-    const { snapshot, events, repairs } = await log.load();
-    const state = new SessionState({ snapshot, events });
-    restoreLearned(parts, state);
     const { sessionId } = log.header;
+    const readEvents = async (): Promise<readonly SessionEvent[]> => (await store.read(sessionId)).events;
+    const { state, repairs } = await readState(await log.load(), readEvents);
+    restoreLearned(parts, state);
     return new AgentSession<Output>({
       log,
       state,
       repairs,
       cast: (session) => new SessionCast<Output>(parts, session),
       memoryOwners,
-      readEvents: async () => (await store.read(sessionId)).events,
+      readEvents,
     });
   } catch (error) {
     await log.close();
@@ -114,6 +114,20 @@ async function readFork(store: SessionStore, { sessionId, afterTurn }: ForkOptio
     // What is queued there is delivered there.
     events: shared.filter(({ type }) => type !== 'input.queued' && type !== 'input.removed'),
   };
+}
+
+/** The state of a session: from its snapshot, or from all its events if the snapshot holds no history. */
+async function readState(
+  { snapshot, events, repairs }: SessionContent,
+  readEvents: () => Promise<readonly SessionEvent[]>,
+): Promise<{ readonly state: SessionState; readonly repairs: readonly SessionRepair[] }> {
+  try {
+    return { state: new SessionState({ snapshot, events }), repairs };
+  } catch (error) {
+    if (!isTurnloopError(error) || error.code !== 'broken_snapshot') throw error;
+    const message = `The snapshot was not used, and the whole log was read: ${error.message}`;
+    return { state: new SessionState({ events: await readEvents() }), repairs: [...repairs, { kind: 'snapshot_dropped', message }] };
+  }
 }
 
 /** Gives the host back what it kept with the session. */

@@ -4,11 +4,12 @@
  * - Folded from events alone, so that it is the same after a crash as it was before.
  * - As large as the history: events are not kept.
  */
+import { isTurnloopError, messageOf, TurnloopError } from '../core/errors.ts';
 import { isRecord, type JsonObject } from '../core/json.ts';
 import type { UserMessage } from '../core/message.ts';
 import { createTranscript, type Transcript } from '../core/transcript.ts';
 import { addUsage, NO_USAGE, type Usage } from '../core/usage.ts';
-import { SESSION_VERSION, type SessionContent, type SessionEvent, type SessionSnapshot } from '../sessions/session-store.ts';
+import { SESSION_VERSION, SessionError, type SessionContent, type SessionEvent, type SessionSnapshot } from '../sessions/session-store.ts';
 
 /** What a snapshot says beside the state itself. */
 export interface SnapshotOptions {
@@ -17,6 +18,12 @@ export interface SnapshotOptions {
   readonly at: number;
   /** What was learned and is in no event. */
   readonly learned: JsonObject;
+}
+
+/** A history that was valid when it was kept needs no repair. */
+function assertWhole({ transcript: { messages } }: SessionSnapshot, transcript: Transcript): void {
+  if (transcript.findings().length === 0 && transcript.buildMessages().length === messages.length) return;
+  throw new TurnloopError('broken_snapshot', 'The messages of the snapshot are not those of a history.');
 }
 
 /** The state of a session. */
@@ -42,6 +49,11 @@ export class SessionState {
   /** Queued inputs, oldest first, by the ids of their messages. */
   readonly #queue: Map<string, UserMessage>;
 
+  /**
+   * @throws {@link index.TurnloopError | TurnloopError} `broken_snapshot`: the events of the whole log say all that it was to
+   * say; `unsupported_version`.
+   * @throws {@link sessions.SessionError | SessionError} `broken_log`.
+   */
   constructor({ snapshot, events }: Pick<SessionContent, 'snapshot' | 'events'>) {
     this.turns = snapshot?.turns ?? 0;
     this.steps = snapshot?.steps ?? 0;
@@ -51,7 +63,18 @@ export class SessionState {
     this.events = snapshot?.events ?? 0;
     this.#queue = new Map((snapshot?.queue ?? []).map((message) => [message.id, message]));
     this.transcript = createTranscript([], { keepEvents: false, ...(snapshot !== undefined && { snapshot: snapshot.transcript }) });
-    for (const event of events) this.record(event);
+    if (snapshot !== undefined) assertWhole(snapshot, this.transcript);
+    for (const event of events) this.#recordKept(event);
+  }
+
+  /** Takes an event that comes from a store. */
+  #recordKept(event: SessionEvent): void {
+    try {
+      this.record(event);
+    } catch (error) {
+      if (isTurnloopError(error)) throw error;
+      throw new SessionError('broken_log', `In the log of the session event ${this.events} of type ${event.type} cannot be read: ${messageOf(error)}. Nothing was changed.`, { cause: error });
+    }
   }
 
   /** Inputs that wait for their turn, oldest first. */
