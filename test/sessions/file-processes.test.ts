@@ -111,6 +111,7 @@ describe('E9 processes with one session', () => {
     const outcomes = Promise.all(children.map(nextMessage));
     for (const child of children) child.send('go');
     const losers = (await outcomes).filter((outcome) => outcome !== 'opened');
+    for (const child of children) expect(child.exitCode).toBeNull();
     expect(losers).toMatchObject(Array.from({ length: 3 }, () => ({ kind: 'session_locked' })));
   });
 

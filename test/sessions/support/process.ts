@@ -55,8 +55,8 @@ async function openInTurn(store: SessionStore): Promise<SessionLog> {
 }
 
 tell('ready');
-process.once('message', () => {
-  // The channel alone does not keep the process.
+// Listening keeps the process; who only holds the session is not kept.
+process.on('message', () => {
   if (task === 'hold') process.channel?.unref();
   void TASKS[task]?.(fileSessionStore(folder));
 });
