@@ -165,9 +165,10 @@ export function findEntries(by: 'score' | 'similarity', { filter, words, vector,
 
 function scoresOf({ exact, similar }: WordQuestion): Piece {
   const score = (weight: number): string => `SELECT rowid AS number, -${weight} * bm25(turnloop_memory_words, ${COLUMN_WEIGHTS}) AS score FROM turnloop_memory_words WHERE turnloop_memory_words MATCH ?`;
-  const asked = [...(exact === undefined ? [] : [{ sql: score(1), match: exact }]), ...(similar === undefined ? [] : [{ sql: score(SIMILAR_WEIGHT), match: similar }])];
-  if (asked.length === 0) return { sql: 'SELECT NULL AS number, NULL AS score', args: [] };
-  return { sql: `SELECT number, sum(score) AS score FROM (${asked.map(({ sql }) => sql).join(' UNION ALL ')}) GROUP BY number`, args: asked.map(({ match }) => match) };
+  const asked = [{ weight: 1, match: exact }, { weight: SIMILAR_WEIGHT, match: similar }].flatMap(({ weight, match }) => (match === undefined ? [] : [{ sql: score(weight), match }]));
+  // Of several SELECTs: one alone would be merged into the query around it, where bm25 has no meaning.
+  const all = ['SELECT NULL AS number, NULL AS score WHERE 0', ...asked.map(({ sql }) => sql)].join(' UNION ALL ');
+  return { sql: `SELECT number, sum(score) AS score FROM (${all}) GROUP BY number`, args: asked.map(({ match }) => match) };
 }
 
 function similarityOf(question: VectorQuestion | undefined): Piece {

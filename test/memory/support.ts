@@ -2,8 +2,10 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { createClient } from '@libsql/client';
 import { afterEach } from 'vitest';
 import { fileMemoryStore, inProcessMemoryStore, type MemoryEntry, type MemoryOwner, type MemoryStore } from 'turnloop/memory';
+import { sqliteMemoryStore } from 'turnloop/memory/sqlite';
 
 export const ADA: MemoryOwner = { scope: 'user', scopeId: 'ada' };
 export const BOB: MemoryOwner = { scope: 'user', scopeId: 'bob' };
@@ -35,4 +37,5 @@ export async function addAll(store: MemoryStore, entries: readonly MemoryEntry[]
 export const STORES: readonly (readonly [name: string, create: () => Promise<MemoryStore>])[] = [
   ['in-process', async () => inProcessMemoryStore()],
   ['file', async () => fileMemoryStore(await temporaryFolder())],
+  ['SQLite', async () => sqliteMemoryStore({ client: createClient({ url: ':memory:' }) })],
 ];
