@@ -49,6 +49,12 @@ export class AgentSeat {
     this.#llm = undefined;
   }
 
+  /** Lets go of what the turn was given. */
+  endTurn(): void {
+    this.#turn = undefined;
+    this.#llm = undefined;
+  }
+
   /** The model, with the turn's prompt. */
   llm(): Promise<LLM> {
     this.#llm ??= this.#prompted();

@@ -457,6 +457,7 @@ export class AgentSession<Output> implements Session<Output> {
   /** The turn is over: the session is free before anybody hears of it. */
   #finish({ turnId, stream }: TurnWays, { isWell, failure }: { readonly isWell: boolean; readonly failure?: { readonly error: unknown } }): void {
     this.#running = undefined;
+    this.#cast.endTurn();
     this.#queue.putBack();
     this.#queueRests = !isWell;
     if (this.#closing === undefined) {

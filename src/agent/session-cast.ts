@@ -124,6 +124,11 @@ export class SessionCast<Output> {
     };
   }
 
+  /** The turn is over: nothing that it was given is kept. */
+  endTurn(): void {
+    for (const seat of this.#seats.values()) seat.endTurn();
+  }
+
   /** What a turn comes to. */
   async resultOf(result: TurnResult): Promise<AgentTurnResult<Output>> {
     const { agent } = this;
