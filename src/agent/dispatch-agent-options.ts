@@ -37,7 +37,7 @@ export interface SubAgentType {
   readonly maxSteps?: number | undefined;
 }
 
-/** Options of {@link index.dispatchAgent | dispatchAgent}. */
+/** Options of {@link agent.dispatchAgent | dispatchAgent}. */
 export interface DispatchAgentOptions {
   /** Name of the tool. @defaultValue `'dispatch_agent'` */
   readonly name?: string | undefined;

@@ -1,5 +1,7 @@
 /**
- * Files: what a project says to agents that work on it. A door of its own, since it reads from a disk.
+ * What a project says to agents that work on it. A door of its own, since it reads from a disk.
+ *
+ * @module
  */
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
