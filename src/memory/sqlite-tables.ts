@@ -10,7 +10,7 @@ import type { JsonValue } from '../core/json.ts';
 import { toEntry } from './check-entry.ts';
 import { type MemoryAddition, type MemoryChange, type MemoryEntry, MemoryError, type MemoryFilter, type MemoryListing, type MemoryOwner, type MemoryVector } from './memory-store.ts';
 import type { SqlRow, SqlStatement, SqlValue } from './sql-database.ts';
-import { COLUMN_WEIGHTS, indexedWords, SIMILAR_WEIGHT } from './sqlite-words.ts';
+import { indexedWords, WORD_TABLES } from './sqlite-words.ts';
 
 /** Makes what is not there yet. */
 export const TABLES: readonly SqlStatement[] = [
@@ -23,6 +23,7 @@ export const TABLES: readonly SqlStatement[] = [
     scope_id TEXT NOT NULL,
     kind TEXT NOT NULL,
     text TEXT NOT NULL,
+    length REAL NOT NULL,
     importance REAL NOT NULL,
     pinned INTEGER NOT NULL,
     created_at REAL NOT NULL,
@@ -33,8 +34,9 @@ export const TABLES: readonly SqlStatement[] = [
     vector BLOB
   )`,
   'CREATE INDEX IF NOT EXISTS turnloop_memory_owners ON turnloop_memories (owner, created_at)',
-  `CREATE VIRTUAL TABLE IF NOT EXISTS turnloop_memory_words USING fts5(words, characters, concepts, tokenize = 'ascii')`,
-  `CREATE VIRTUAL TABLE IF NOT EXISTS turnloop_memory_vocabulary USING fts5vocab('turnloop_memory_words', 'row')`,
+  // With each question it is asked how long all texts are.
+  'CREATE INDEX IF NOT EXISTS turnloop_memory_lengths ON turnloop_memories (length)',
+  ...WORD_TABLES,
 ].map((sql) => ({ sql, args: [] }));
 
 const COLUMNS = 'm.id, m.scope, m.scope_id, m.kind, m.text, m.importance, m.pinned, m.created_at, m.last_used_at, m.uses, m.source';
@@ -43,7 +45,7 @@ const ORDER = 'ORDER BY m.created_at DESC, m.key';
 const NO_LIMIT = -1;
 
 /** SQL with its arguments, to be put into other SQL. */
-interface Piece {
+export interface Piece {
   readonly sql: string;
   readonly args: readonly SqlValue[];
 }
@@ -53,7 +55,7 @@ export function addEntry({ entry, vector }: MemoryAddition): readonly SqlStateme
   const key = keyOf(entry.id);
   const row: Readonly<Record<string, SqlValue>> = {
     ...{ key, owner: ownerOf(entry), id: toText(entry.id), scope: entry.scope, scope_id: toText(entry.scopeId), kind: entry.kind },
-    ...{ text: toText(entry.text), importance: entry.importance, pinned: Number(entry.pinned ?? false), created_at: entry.createdAt },
+    ...{ text: toText(entry.text), length: indexedWords(entry.text).length, importance: entry.importance, pinned: Number(entry.pinned ?? false), created_at: entry.createdAt },
     ...{ last_used_at: entry.lastUsedAt ?? null, uses: entry.uses ?? 0, source: entry.source === undefined ? null : JSON.stringify(entry.source) },
     ...vectorColumns(vector),
   };
@@ -74,10 +76,11 @@ export function changeEntry({ id, text, vector, kind, importance, pinned, usedAt
   const losesVector = text !== undefined || vector !== undefined;
   const columns = vectorColumns(vector);
   const change = {
-    sql: `UPDATE turnloop_memories SET text = coalesce(?, text), kind = coalesce(?, kind), importance = coalesce(?, importance), pinned = coalesce(?, pinned),
+    sql: `UPDATE turnloop_memories SET text = coalesce(?, text), length = coalesce(?, length), kind = coalesce(?, kind), importance = coalesce(?, importance), pinned = coalesce(?, pinned),
       uses = uses + ?, last_used_at = coalesce(max(coalesce(last_used_at, ?), ?), last_used_at)${losesVector ? ', embedder = ?, vector = ?' : ''} WHERE key = ?`,
     args: [
-      ...[text === undefined ? null : toText(text), kind ?? null, importance ?? null, pinned === undefined ? null : Number(pinned)],
+      ...(text === undefined ? [null, null] : [toText(text), indexedWords(text).length]),
+      ...[kind ?? null, importance ?? null, pinned === undefined ? null : Number(pinned)],
       ...[Number(usedAt !== undefined), usedAtOrNone, usedAtOrNone],
       ...(losesVector ? [columns.embedder, columns.vector] : []),
       key,
@@ -90,11 +93,10 @@ export function changeEntry({ id, text, vector, kind, importance, pinned, usedAt
 
 /** Puts the words of an entry into the index that has none there. */
 function insertWords(key: string, text: string): SqlStatement {
-  const { words, characters, concepts } = indexedWords(text);
   return {
-    sql: `INSERT INTO turnloop_memory_words (rowid, words, characters, concepts) SELECT number, ?, ?, ? FROM turnloop_memories
+    sql: `INSERT INTO turnloop_memory_words (rowid, words) SELECT number, ? FROM turnloop_memories
       WHERE key = ? AND NOT EXISTS (SELECT 1 FROM turnloop_memory_words WHERE rowid = number)`,
-    args: [words, characters, concepts, key],
+    args: [indexedWords(text).tokens, key],
   };
 }
 
@@ -118,21 +120,8 @@ export function listEntries(listing: MemoryListing): SqlStatement {
   };
 }
 
-/** Tokens within ranges, of which there may be many: whatever the index has. */
-export function selectVocabulary(ranges: readonly { readonly from: string; readonly below: string }[]): SqlStatement {
-  return {
-    sql: `SELECT DISTINCT term FROM json_each(?) AS range JOIN turnloop_memory_vocabulary ON term >= range.value ->> 'from' AND term < range.value ->> 'below'`,
-    args: [JSON.stringify(ranges)],
-  };
-}
-
-/** What is asked of the index. */
-export interface WordQuestion {
-  /** For FTS5: the words; absent if nothing is asked by words. */
-  readonly exact?: string | undefined;
-  /** For FTS5: words like them; absent if there are none. */
-  readonly similar?: string | undefined;
-}
+/** What all entries come to: one row. Rows of libsql have a `length` of their own. */
+export const SELECT_TOTALS: SqlStatement = { sql: 'SELECT count(*) AS entries, total(length) AS total FROM turnloop_memories', args: [] };
 
 /** A vector, and the SQL that compares it. */
 export interface VectorQuestion {
@@ -145,14 +134,14 @@ export interface VectorQuestion {
 /** What {@link findEntries} is asked. */
 export interface Question {
   readonly filter: MemoryFilter;
-  readonly words: WordQuestion;
+  /** The `number` and `score` of what is found by words; absent if nothing is asked by words. */
+  readonly scores?: Piece | undefined;
   readonly vector?: VectorQuestion | undefined;
   readonly limit: number;
 }
 
 /** The best entries by words (`score`) or by vector (`similarity`), each row with both figures. */
-export function findEntries(by: 'score' | 'similarity', { filter, words, vector, limit }: Question): SqlStatement {
-  const scores = scoresOf(words);
+export function findEntries(by: 'score' | 'similarity', { filter, scores = NO_SCORES, vector, limit }: Question): SqlStatement {
   const similarity = similarityOf(vector);
   const { sql, args } = where(filter);
   return {
@@ -163,13 +152,7 @@ export function findEntries(by: 'score' | 'similarity', { filter, words, vector,
   };
 }
 
-function scoresOf({ exact, similar }: WordQuestion): Piece {
-  const score = (weight: number): string => `SELECT rowid AS number, -${weight} * bm25(turnloop_memory_words, ${COLUMN_WEIGHTS}) AS score FROM turnloop_memory_words WHERE turnloop_memory_words MATCH ?`;
-  const asked = [{ weight: 1, match: exact }, { weight: SIMILAR_WEIGHT, match: similar }].flatMap(({ weight, match }) => (match === undefined ? [] : [{ sql: score(weight), match }]));
-  // Of several SELECTs: one alone would be merged into the query around it, where bm25 has no meaning.
-  const all = ['SELECT NULL AS number, NULL AS score WHERE 0', ...asked.map(({ sql }) => sql)].join(' UNION ALL ');
-  return { sql: `SELECT number, sum(score) AS score FROM (${all}) GROUP BY number`, args: asked.map(({ match }) => match) };
-}
+const NO_SCORES: Piece = { sql: 'SELECT NULL AS number, NULL AS score', args: [] };
 
 function similarityOf(question: VectorQuestion | undefined): Piece {
   if (question === undefined) return { sql: 'NULL', args: [] };

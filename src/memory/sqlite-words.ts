@@ -1,75 +1,98 @@
 /**
- * SQLite words: the terms of a text as FTS5 is to see them, and questions about them.
+ * SQLite words: the words of texts in an index of FTS5, scored as in the index of the other stores.
  *
- * - FTS5 would cut texts in its own way, and Chinese not at all: it is given the terms of `terms.ts` instead, one of its
+ * - FTS5 would cut texts in its own way, and Chinese not at all: it is given the terms of `text-index.ts` instead, one of its
  *   tokens each, in letters and digits that no tokenizer touches.
- * - What says less has a column of its own, with a weight of its own: single characters, and concepts.
+ * - It keeps which entries have which terms. How well they fit is reckoned as `text-index.ts` does, so that every store gives
+ *   the same figures; only words like those of a question are looked for among those that begin alike.
  */
-import { conceptsOf } from './concepts.ts';
 import { SimilarWords } from './similar-words.ts';
-import { termsOf } from './terms.ts';
+import type { SqlRow, SqlStatement, SqlValue } from './sql-database.ts';
+import { countTerms, LENGTH_SHARE, rarityOf, SATURATION, SIMILAR_WEIGHT } from './text-index.ts';
 
-/** A text in three columns of tokens. */
-export interface IndexedWords {
-  /** Words, and pairs of characters. */
-  readonly words: string;
-  /** Single characters of scripts without spaces. */
-  readonly characters: string;
-  /** What everyday words mean. */
-  readonly concepts: string;
-}
+/** Makes what is not there yet. */
+export const WORD_TABLES: readonly string[] = [
+  `CREATE VIRTUAL TABLE IF NOT EXISTS turnloop_memory_words USING fts5(words, tokenize = 'ascii')`,
+  `CREATE VIRTUAL TABLE IF NOT EXISTS turnloop_memory_vocabulary USING fts5vocab('turnloop_memory_words', 'row')`,
+  `CREATE VIRTUAL TABLE IF NOT EXISTS turnloop_memory_postings USING fts5vocab('turnloop_memory_words', 'instance')`,
+];
 
-/** How much the columns count, in the order of {@link IndexedWords}, as in the index of the other stores. */
-export const COLUMN_WEIGHTS = '1.0, 0.25, 0.4';
-/** How much a word counts that is only like one of the question. */
-export const SIMILAR_WEIGHT = 0.3;
-
-/** A word of this many letters may be like others; these begin as it does. */
-const COMPARABLE_LENGTH = 4;
+/** How many letters two words that are alike begin with in common. */
 const BEGINNING = 2;
+
+/** A text as the index has it. */
+export interface IndexedWords {
+  /** Its tokens. */
+  readonly tokens: string;
+  /** How long it is, for scores. */
+  readonly length: number;
+}
 
 /** What stands in the index for a text. */
 export function indexedWords(text: string): IndexedWords {
-  const tokens = tokensOf(text);
-  return { words: tokens.words.join(' '), characters: tokens.characters.join(' '), concepts: tokens.concepts.join(' ') };
+  const tokens: string[] = [];
+  let length = 0;
+  for (const [term, { count, weight }] of countTerms(text)) {
+    length += count * weight;
+    for (let time = 0; time < count; time += 1) tokens.push(tokenOf(term));
+  }
+  return { tokens: tokens.join(' '), length };
 }
 
-/** A question for FTS5: any of the tokens of a text; undefined if it has none. */
-export function matchAny(text: string): string | undefined {
-  const tokens = tokensOf(text);
-  const columns = Object.entries(tokens).flatMap(([column, all]) => (all.length === 0 ? [] : [`${column} : (${quoted(all)})`]));
-  return columns.length === 0 ? undefined : columns.join(' OR ');
-}
-
-/** Ranges of tokens in which there may be words like those of a text. */
-export function similarRanges(text: string): readonly { readonly from: string; readonly below: string }[] {
-  const words = new Set(termsOf(text).flatMap(({ text: term, weight }) => (weight === 1 && term.length >= COMPARABLE_LENGTH ? [term] : [])));
-  const beginnings = new Set([...words].map((word) => tokenOf(Array.from(word).slice(0, BEGINNING).join(''))));
-  // No token has a sign behind `z`.
-  return [...beginnings].map((from) => ({ from, below: `${from}{` }));
-}
-
-/** A question for FTS5: any of the tokens that are words like those of a text; undefined if none is. */
-export function matchSimilar(text: string, tokens: readonly string[]): string | undefined {
-  const similar = new SimilarWords();
-  for (const token of tokens) similar.add(termOf(token));
-  const asked = new Set(termsOf(text).map((term) => term.text));
-  const found = new Set([...asked].flatMap((term) => similar.of(term).map(({ word }) => word)));
-  const others = [...found].filter((word) => !asked.has(word)).map(tokenOf);
-  return others.length === 0 ? undefined : `words : (${quoted(others)})`;
-}
-
-function tokensOf(text: string): { readonly [Column in keyof IndexedWords]: readonly string[] } {
-  const terms = termsOf(text);
+/** Which of the terms of a text, and of those that begin alike, the index has, and how many entries have each. */
+export function selectVocabulary(text: string): SqlStatement {
+  const terms = [...countTerms(text).keys()];
+  const beginnings = terms.map((term) => tokenOf(Array.from(term).slice(0, BEGINNING).join('')));
+  // The bracket stands behind all letters.
+  const ranges = [...new Set(beginnings)].map((from) => ({ from, below: `${from}{` }));
   return {
-    words: terms.flatMap(({ text: term, weight }) => (weight === 1 ? [tokenOf(term)] : [])),
-    characters: terms.flatMap(({ text: term, weight }) => (weight === 1 ? [] : [tokenOf(term)])),
-    concepts: [...new Set(terms.flatMap(({ text: term }) => conceptsOf(term)))].map(String),
+    sql: `SELECT DISTINCT term, doc FROM json_each(?) AS range CROSS JOIN turnloop_memory_vocabulary
+      ON term >= range.value ->> 'from' AND term < range.value ->> 'below'`,
+    args: [JSON.stringify(ranges)],
   };
 }
 
-function quoted(tokens: readonly string[]): string {
-  return [...new Set(tokens)].map((token) => `"${token}"`).join(' OR ');
+/** What all entries come to. */
+export interface WordTotals {
+  /** How many there are. */
+  readonly entries: number;
+  /** The sum of their lengths. */
+  readonly length: number;
+}
+
+/** A term that is looked for. */
+interface AskedTerm {
+  /** Which term of the question it stands for: of several, the best counts. */
+  readonly ask: number;
+  readonly token: string;
+  /** How much it counts, rarity included. */
+  readonly weight: number;
+}
+
+/** The terms of a text, and those like them, as far as the index has them. @param vocabulary - Rows of {@link selectVocabulary}. */
+export function askedTerms(text: string, vocabulary: readonly SqlRow[], { entries }: WordTotals): readonly AskedTerm[] {
+  const similar = new SimilarWords();
+  const having = new Map(vocabulary.map((row) => [termOf(String(row['term'])), Number(row['doc'])]));
+  for (const term of having.keys()) similar.add(term);
+  return [...countTerms(text)].flatMap(([term, { weight }], ask) =>
+    [{ word: term, share: 1 }, ...similar.of(term).map(({ word, likeness }) => ({ word, share: likeness * SIMILAR_WEIGHT }))].flatMap(({ word, share }) => {
+      const count = having.get(word);
+      return count === undefined ? [] : [{ ask, token: tokenOf(word), weight: weight * share * rarityOf(count, entries) }];
+    }),
+  );
+}
+
+/** The `number` of each entry that has one of the terms, and its `score`: SQL, to be put into other SQL. */
+export function selectScores(asked: readonly AskedTerm[], { entries, length }: WordTotals): { readonly sql: string; readonly args: readonly SqlValue[] } {
+  const average = entries === 0 ? 1 : length / entries;
+  return {
+    sql: `SELECT number, sum(score) AS score FROM (
+      SELECT number, max(weight * count * ${SATURATION + 1} / (count + ${SATURATION} * (${1 - LENGTH_SHARE} + ${LENGTH_SHARE} * length / ?))) AS score
+      FROM (SELECT asked.value ->> 'ask' AS ask, asked.value ->> 'weight' AS weight, doc AS number, count(*) AS count
+        FROM json_each(?) AS asked CROSS JOIN turnloop_memory_postings ON term = asked.value ->> 'token' GROUP BY ask, term, doc)
+      JOIN turnloop_memories USING (number) GROUP BY ask, number) GROUP BY number`,
+    args: [average, JSON.stringify(asked)],
+  };
 }
 
 /** Whatever is no small letter or digit as its code between two `z`: what begins alike still does. */

@@ -12,8 +12,8 @@ import { assertForget, assertListing, assertQuery, toAddition } from './indexed-
 import { type FoundMemory, type MemoryEntry, MemoryError, type MemoryQuery, type MemoryStore } from './memory-store.ts';
 import { newMemories, readMemoryExport, toMemoryExport } from './memory-transfer.ts';
 import { isSqlClient, sqlDatabase, type LibsqlClient, type SqlDatabase, type SqlRow, type SqlStatement, type SyncSqlClient } from './sql-database.ts';
-import { addEntry, changeEntry, entryOf, findEntries, forgetEntries, listEntries, selectVocabulary, TABLES, type Question } from './sqlite-tables.ts';
-import { matchAny, matchSimilar, similarRanges } from './sqlite-words.ts';
+import { addEntry, changeEntry, entryOf, findEntries, forgetEntries, listEntries, SELECT_TOTALS, TABLES, type Piece, type Question } from './sqlite-tables.ts';
+import { askedTerms, selectScores, selectVocabulary } from './sqlite-words.ts';
 
 export type { LibsqlClient, SqlRow, SqlStatement, SqlValue, SyncSqlClient, SyncSqlStatement } from './sql-database.ts';
 
@@ -55,14 +55,19 @@ export function sqliteMemoryStore(options: SqliteMemoryStoreOptions): MemoryStor
   const cosine = cosineOf(client);
   const database = openDatabase(sqlDatabase(client, runtime));
 
+  async function scoresOf(text: string): Promise<Piece | undefined> {
+    if (text === '') return undefined;
+    const vocabulary = await database.read(selectVocabulary(text));
+    const [row] = await database.read(SELECT_TOTALS);
+    const totals = { entries: Number(row?.['entries']), length: Number(row?.['total']) };
+    const asked = askedTerms(text, vocabulary, totals);
+    return asked.length === 0 ? undefined : selectScores(asked, totals);
+  }
+
   async function find({ text = '', vector, limit, ...filter }: MemoryQuery): Promise<readonly FoundMemory[]> {
-    const exact = matchAny(text);
-    const ranges = similarRanges(text);
-    const tokens = ranges.length === 0 ? [] : await database.read(selectVocabulary(ranges));
-    const similar = matchSimilar(text, tokens.map((row) => String(row['term'])));
-    const question: Question = { filter, words: { exact, similar }, vector: vector && { vector, cosine }, limit };
-    const isAskedByWords = exact !== undefined || similar !== undefined;
-    const byWords = isAskedByWords ? await database.read(findEntries('score', question)) : [];
+    const scores = await scoresOf(text);
+    const question: Question = { filter, scores, vector: vector && { vector, cosine }, limit };
+    const byWords = scores === undefined ? [] : await database.read(findEntries('score', question));
     const byVector = vector === undefined ? [] : await database.read(findEntries('similarity', question));
     const found = new Map([...byWords, ...byVector].map((row) => [String(row['id']), foundOf(row)]));
     return [...found.values()].sort(byScore);

@@ -12,11 +12,11 @@ import { SimilarWords } from './similar-words.ts';
 import { termsOf } from './terms.ts';
 
 /** How soon a repeated word stops counting, and how much the length of an entry counts. Entries are short: less than in books. */
-const SATURATION = 1.2;
-const LENGTH_SHARE = 0.3;
+export const SATURATION = 1.2;
+export const LENGTH_SHARE = 0.3;
 
 /** A similar word is a guess. */
-const SIMILAR_WEIGHT = 0.3;
+export const SIMILAR_WEIGHT = 0.3;
 
 /**
  * A concept is shared by words that may mean different things. Eighths, like the weights of terms: lengths are sums of them, and
@@ -98,7 +98,7 @@ export class TextIndex {
     const posting = this.#postings.get(term);
     if (posting === undefined) return;
     const { slots, counts } = posting;
-    const rarity = Math.log(1 + (this.#size - slots.length + 0.5) / (slots.length + 0.5));
+    const rarity = rarityOf(slots.length, this.#size);
     const average = this.#totalLength / this.#size;
     for (let index = 0; index < slots.length; index += 1) {
       const slot = slots[index] ?? 0;
@@ -113,12 +113,21 @@ export class TextIndex {
   }
 }
 
-interface TermCount {
+/** How much a word says that so many of the entries have. */
+export function rarityOf(having: number, entries: number): number {
+  return Math.log(1 + (entries - having + 0.5) / (having + 0.5));
+}
+
+/** A term of a text. */
+export interface TermCount {
+  /** How many times it stands there. */
   readonly count: number;
+  /** How much it says, from above 0 to 1: the same wherever it stands. */
   readonly weight: number;
 }
 
-function countTerms(text: string): ReadonlyMap<string, TermCount> {
+/** The terms of a text, and the concepts that they belong to. */
+export function countTerms(text: string): ReadonlyMap<string, TermCount> {
   const counts = new Map<string, TermCount>();
   for (const { text: term, weight } of termsOf(text)) {
     counts.set(term, { count: (counts.get(term)?.count ?? 0) + 1, weight });
