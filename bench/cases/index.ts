@@ -5,9 +5,10 @@ import { context } from './context.ts';
 import { estimate } from './estimate.ts';
 import { longTurn } from './long-turn.ts';
 import { loop } from './loop.ts';
+import { memory } from './memory.ts';
 import { request } from './request.ts';
 import { scheduler } from './scheduler.ts';
 import { stream } from './stream.ts';
 import { wireCases } from './wire.ts';
 
-export const CASES: readonly BenchCase[] = [loop, stream, concurrency, scheduler, longTurn, request, ...wireCases, context, estimate];
+export const CASES: readonly BenchCase[] = [loop, stream, concurrency, scheduler, longTurn, request, ...wireCases, context, estimate, memory];

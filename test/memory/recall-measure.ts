@@ -1,11 +1,7 @@
 /** Measures recall: of the entries that a question needs, the share that is among the first 15, as a mean over questions. */
-import { readFile } from 'node:fs/promises';
-import path from 'node:path';
 import { createMemory, type Embedder, inProcessMemoryStore, type MemoryEntry } from 'turnloop/memory';
 import { virtualRuntime } from 'turnloop/testing';
-import { addAll } from './support.ts';
 
-const SET = path.join(import.meta.dirname, 'recall-set');
 /** What the set takes for now. */
 const NOW = 1_790_000_000_000;
 const LIMIT = 15;
@@ -21,18 +17,32 @@ export interface Question {
 export type Recaller = (question: string) => Promise<readonly string[]>;
 
 export async function readFacts(): Promise<readonly MemoryEntry[]> {
-  const facts = await readJson<Omit<MemoryEntry, 'scopeId'>>('facts.json');
-  return facts.map(({ id, text, kind, scope, importance, createdAt }) => ({ id, text, kind, scope, scopeId: 'set', importance, createdAt }));
+  const { default: facts } = await import('./recall-set/facts.json', { with: { type: 'json' } });
+  return (facts as readonly Omit<MemoryEntry, 'scopeId'>[]).map(({ id, text, kind, scope, importance, createdAt }) => ({
+    id,
+    text,
+    kind,
+    scope,
+    scopeId: 'set',
+    importance,
+    createdAt,
+  }));
 }
 
-export function readQuestions(file: string): Promise<readonly Question[]> {
-  return readJson<Question>(file);
+/** Those that the ranking may be tuned with. */
+export async function readQuestions(): Promise<readonly Question[]> {
+  return (await import('./recall-set/questions.json', { with: { type: 'json' } })).default;
+}
+
+/** Those that it may not. */
+export async function readHeldBack(): Promise<readonly Question[]> {
+  return (await import('./recall-set/held-back.json', { with: { type: 'json' } })).default;
 }
 
 /** What `createMemory` recalls. */
 export async function ranking(facts: readonly MemoryEntry[], embedder?: Embedder): Promise<Recaller> {
   const memory = createMemory({ store: inProcessMemoryStore(), embedder, runtime: virtualRuntime({ start: NOW }) });
-  await addAll(memory.store, facts);
+  await memory.store.add(facts.map((entry) => ({ entry })));
   return async (question) => (await memory.find({ text: question, limit: LIMIT })).map(({ entry }) => entry.id);
 }
 
@@ -62,8 +72,4 @@ export async function recallOf(recall: Recaller, questions: readonly Question[])
     sum += relevant.filter((id) => recalled.has(id)).length / relevant.length;
   }
   return sum / questions.length;
-}
-
-async function readJson<Item>(file: string): Promise<readonly Item[]> {
-  return JSON.parse(await readFile(path.join(SET, file), 'utf8')) as readonly Item[];
 }

@@ -7,7 +7,7 @@ import { hashEmbedder } from 'turnloop/memory';
 import { keywords, newest, ranking, readFacts, readQuestions, recallOf } from './recall-measure.ts';
 
 it('E4 recalls at least 0.8 of what a question needs among 15 entries, 0.1 more than the newest and than plain keywords', async () => {
-  const [facts, questions] = [await readFacts(), await readQuestions('questions.json')];
+  const [facts, questions] = [await readFacts(), await readQuestions()];
   const measured = {
     [hashEmbedder().name]: await recallOf(await ranking(facts, hashEmbedder()), questions),
     'no embedder': await recallOf(await ranking(facts), questions),
