@@ -45,10 +45,7 @@ export function openTrial(outer: AbortSignal): Trial {
       return hasEnded;
     },
     end,
-    wait: (work) => {
-      work.catch(() => undefined);
-      return Promise.race([ended, work]);
-    },
+    wait: (work) => Promise.race([ended, work]),
     close: () => {
       outer.removeEventListener('abort', onAbort);
       controller.abort();

@@ -147,10 +147,8 @@ async function problemOf<Output>(form: AnswerForm<Output>, toolName: string, ste
   if (calls.some(({ result }) => result.isError !== true)) return undefined;
   const isText = callsOf(step.message).length === 0 && ANSWERED.has(step.stopReason);
   const checks = isText ? [form.checkText(textOf(step.message))] : calls.map((call) => checkCall(form, call));
-  const problems = await Promise.all(checks);
+  const last = (await Promise.all(checks)).at(-1);
   // A call that fits and failed all the same was refused by somebody: that is not the model's doing.
-  if (problems.some(({ ok }) => ok)) return undefined;
-  const last = problems.at(-1);
   return last?.ok === false ? last.problem : undefined;
 }
 

@@ -127,12 +127,12 @@ export function seenRunning(call: ToolCallItem): ToolCallItem {
   return call.state === 'waiting' ? { ...call, state: 'running' } : call;
 }
 
-/** The step of a turn that waits for decisions about these calls. Whatever else has no result has yet to run. */
+/** The step of a turn that waits for decisions about these calls. */
 export function suspendStep(step: StepView, suspended: readonly SuspendedCall[]): StepView {
   const byId = new Map(suspended.map((call) => [call.toolCallId, call]));
   return changeOpenCalls(step, (call) => {
     const pending = byId.get(call.toolCallId)?.pending;
-    return pending === undefined ? { ...call, state: 'waiting' } : { ...call, state: 'pending-approval', pending };
+    return pending === undefined ? call : { ...call, state: 'pending-approval', pending };
   });
 }
 

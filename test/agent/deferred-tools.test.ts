@@ -156,13 +156,16 @@ describe('deferred tools', () => {
   it('E18 hold back nothing of an attempt that failed', async () => {
     const set = deferTools([mail()]);
     const { recording, result } = await runScripted({
-      replies: [cutStream([call('send_mail', { to: 'ann' })], { deltaCount: 1 }), [toolCall('echo', { text: 'a' })], 'done'],
+      replies: [cutStream([call('send_mail', { to: 'ann' })], { deltaCount: 1 }), { content: [toolCall('echo', '{"text":"a"}')], chunk: 8 }, 'done'],
       tools: [echoTool(), ...set.tools],
       decorate: (llm) => set.wrap(withRetry(llm)),
     });
 
     expect(result.stopReason).toBe('end_turn');
-    expect(recording.of('tool.call.delta').map(({ name }) => name)).toStrictEqual(['echo']);
+    expect(recording.of('tool.call.delta').map(({ name, inputText }) => [name, inputText])).toStrictEqual([
+      ['echo', '{"text":'],
+      [undefined, '"a"}'],
+    ]);
   });
 
   it('E18 can be chosen by name: the model is made to call the one tool', async () => {

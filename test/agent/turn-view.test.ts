@@ -226,6 +226,20 @@ describe('the view of a session', () => {
     expect(stepsOf(lastTurn(turnsView(transcript.events))).map(({ step, items }) => [step, items.map(shortly)])).toStrictEqual([[1, ['answer']]]);
   });
 
+  it('E14 keeps what was said behind a step that is asked again', () => {
+    const said = (id: string): RecordedEvent => ({ type: 'message', turnId: 't', at: 1, message: userMessage(id, { id }) });
+    const begin = (step: number, stepId: string): RecordedEvent => ({ type: 'step.begin', turnId: 't', at: 1, step, stepId });
+    const part: RecordedEvent = { type: 'content.part', turnId: 't', at: 1, step: 1, stepId: 'b', index: 0, count: 1, part: { type: 'text', text: 'x' } };
+    const events = [said('in'), begin(1, 'a'), said('one'), begin(1, 'b'), part, said('two'), begin(2, 'c'), said('three'), begin(2, 'd')];
+
+    const turn = lastTurn(turnsView(events));
+    expect(turn.input.map(({ id }) => id)).toStrictEqual(['in', 'one']);
+    expect(stepsOf(turn).map(({ stepId, messagesAfter }) => [stepId, messagesAfter.map(({ id }) => id)])).toStrictEqual([
+      ['b', ['two', 'three']],
+      ['d', []],
+    ]);
+  });
+
   it('E14 leaves a turn behind that was given up without a word', async () => {
     const { recorded } = await runScripted({ replies: ['answer'] });
     const { recorded: next } = await runScripted({ replies: ['next'], turnId: 'other' });
