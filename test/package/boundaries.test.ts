@@ -55,6 +55,8 @@ describe('the boundary rules', () => {
     ['a room, of the agent', 'otel/a.ts', `import { a } from '../agent/a.ts';`, 'otel may not import agent'],
     ['a door’s neighbour, of its library', 'zod/other.ts', `import { z } from 'zod';`, 'is a door of its own'],
     ['a room, of its door with a library', 'policies/index.ts', `export { a } from './concurrency.ts';`, "needs 'p-limit'"],
+    ['a room, of its door with Node', 'agent/index.ts', `export { a } from './files.ts';`, "'agent/files.ts' needs Node"],
+    ['a door’s neighbour, of a Node module', 'agent/other.ts', `import { a } from 'node:fs';`, "may not import 'node:fs'"],
     ['a door, of another library', 'zod/index.ts', `import pLimit from 'p-limit';`, "may not import 'p-limit'"],
     ['a room, of the package by name', 'policies/a.ts', `import { runTurn } from 'turnloop';`, "may not import 'turnloop'"],
     ['a file, of one outside src', 'testing/a.ts', `import { a } from '../../test/a.ts';`, 'src imports nothing outside src'],
