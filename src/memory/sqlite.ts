@@ -6,7 +6,6 @@
  */
 import { assertOptions } from '../core/assert.ts';
 import { messageOf } from '../core/errors.ts';
-import { systemRuntime, type Runtime } from '../core/runtime.ts';
 import { toChange } from './check-entry.ts';
 import { assertForget, assertListing, assertQuery, toAddition } from './indexed-store.ts';
 import { type FoundMemory, type MemoryEntry, MemoryError, type MemoryQuery, type MemoryStore } from './memory-store.ts';
@@ -30,8 +29,6 @@ export interface SqliteMemoryStoreOptions {
    * better-sqlite3. The store makes its tables in it, whose names begin with `turnloop_memor`, and never closes it.
    */
   readonly client: LibsqlClient | SyncMemoryClient;
-  /** Waits while the database is busy. @defaultValue the system's */
-  readonly runtime?: Runtime | undefined;
 }
 
 const TAKER = { taker: 'sqliteMemoryStore', example: "sqliteMemoryStore({ client: createClient({ url: 'file:memory.db' }) })" };
@@ -39,7 +36,8 @@ const TAKER = { taker: 'sqliteMemoryStore', example: "sqliteMemoryStore({ client
 const COSINE_FUNCTION = 'turnloop_cosine';
 
 /**
- * Makes a store that keeps entries in a SQLite database, which several processes may use.
+ * Makes a store that keeps entries in a SQLite database, which several processes may use. While another of them writes, this
+ * one waits, for up to 5 seconds (`PRAGMA busy_timeout`).
  *
  * @throws TypeError for what is not an opened database.
  * @example
@@ -49,11 +47,11 @@ const COSINE_FUNCTION = 'turnloop_cosine';
  * ```
  */
 export function sqliteMemoryStore(options: SqliteMemoryStoreOptions): MemoryStore {
-  assertOptions(options, { client: true, runtime: true }, TAKER);
-  const { client, runtime = systemRuntime } = options;
+  assertOptions(options, { client: true }, TAKER);
+  const { client } = options;
   if (!isSqlClient(client)) throw new TypeError(`sqliteMemoryStore: \`client\` is not an opened SQLite database. For example: ${TAKER.example}.`);
   const cosine = cosineOf(client);
-  const database = openDatabase(sqlDatabase(client, runtime));
+  const database = openDatabase(sqlDatabase(client));
 
   async function scoresOf(text: string): Promise<Piece | undefined> {
     if (text === '') return undefined;

@@ -1,11 +1,10 @@
 /**
  * SQL database: one way to SQLite, whichever library the host opened it with. Imports none of them.
  *
- * - A write is one transaction: all of its statements or none.
- * - A database that is busy with another process is asked again for a while.
+ * - A write is one transaction: all of its statements or none. Its first statement writes.
+ * - While another process writes, SQLite waits by itself.
  * - Values are always arguments, never part of the SQL.
  */
-import { sleep, type Runtime } from '../core/runtime.ts';
 
 /** A value as SQLite keeps it. */
 export type SqlValue = string | number | null | Uint8Array;
@@ -23,10 +22,12 @@ export type SqlRow = Readonly<Record<string, unknown>>;
 
 /** A database opened with `createClient` of `@libsql/client`. */
 export interface LibsqlClient {
+  /** How it reaches its database: `file` for one on this machine. */
+  readonly protocol?: string | undefined;
   /** Runs one statement. */
   execute(statement: SqlStatement): Promise<{ readonly rows: readonly SqlRow[]; readonly rowsAffected: number }>;
   /** Runs several in one transaction. */
-  batch(statements: SqlStatement[], mode: 'write'): Promise<readonly { readonly rowsAffected: number }[]>;
+  batch(statements: SqlStatement[], mode: 'write' | 'deferred'): Promise<readonly { readonly rowsAffected: number }[]>;
 }
 
 /** A database opened with `new DatabaseSync` of `node:sqlite`, or `new Database` of better-sqlite3. */
@@ -60,10 +61,8 @@ export interface SqlDatabase {
   write(statements: readonly SqlStatement[]): Promise<readonly number[]>;
 }
 
-/** How long a database that is busy is asked again, in milliseconds. */
-const BUSY_LIMIT_MS = 5_000;
-const FIRST_DELAY_MS = 2;
-const LONGEST_DELAY_MS = 100;
+/** How long SQLite waits for others who write: as long as better-sqlite3 has it wait. */
+const WAIT: SqlStatement = { sql: 'PRAGMA busy_timeout = 5000', args: [] };
 
 /** True for what {@link sqlDatabase} takes. */
 export function isSqlClient(value: unknown): value is SqlClient {
@@ -72,27 +71,25 @@ export function isSqlClient(value: unknown): value is SqlClient {
 }
 
 /** The database behind an opened client. */
-export function sqlDatabase(client: SqlClient, runtime: Runtime): SqlDatabase {
-  const database = 'execute' in client ? libsqlDatabase(client) : syncDatabase(client);
-  return {
-    read: (statement) => retryBusy(() => database.read(statement), runtime),
-    write: (statements) => retryBusy(() => database.write(statements), runtime),
-  };
+export function sqlDatabase(client: SqlClient): SqlDatabase {
+  return 'execute' in client ? libsqlDatabase(client) : syncDatabase(client);
 }
 
 function libsqlDatabase(client: LibsqlClient): SqlDatabase {
   return {
     read: async (statement) => (await client.execute(statement)).rows,
     write: async (statements) => {
-      const [first] = statements;
-      // One statement is a transaction by itself.
-      const results = first !== undefined && statements.length === 1 ? [await client.execute(first)] : await client.batch([...statements], 'write');
+      // A client has several connections, none of which waits by itself; and one on which BEGIN IMMEDIATE has failed commits
+      // nothing any more. So each transaction has its connection wait first, and takes the lock with its first statement.
+      const isLocal = client.protocol === 'file';
+      const results = isLocal ? (await client.batch([WAIT, ...statements], 'deferred')).slice(1) : await client.batch([...statements], 'write');
       return results.map(({ rowsAffected }) => rowsAffected);
     },
   };
 }
 
 function syncDatabase(client: SyncSqlClient): SqlDatabase {
+  client.exec(WAIT.sql);
   // There are as many as the stores have texts of SQL: a handful.
   const prepared = new Map<string, SyncSqlStatement>();
   const prepare = (sql: string): SyncSqlStatement => {
@@ -124,28 +121,6 @@ function rollBack(client: SyncSqlClient): void {
   } catch {
     // Some failures roll back by themselves.
   }
-}
-
-async function retryBusy<Value>(work: () => Promise<Value>, runtime: Runtime): Promise<Value> {
-  const start = runtime.now();
-  for (let delayMs = FIRST_DELAY_MS; ; delayMs = Math.min(delayMs * 2, LONGEST_DELAY_MS)) {
-    try {
-      return await work();
-    } catch (error) {
-      if (!isBusy(error) || runtime.now() - start >= BUSY_LIMIT_MS) throw error;
-      await sleep(delayMs, { runtime });
-    }
-  }
-}
-
-const BUSY_CODES: readonly unknown[] = [5, 6];
-
-/** Each library has its own way to say `SQLITE_BUSY` (5) and `SQLITE_LOCKED` (6). */
-function isBusy(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  const { code, rawCode, errcode } = error as { readonly code?: unknown; readonly rawCode?: unknown; readonly errcode?: unknown };
-  if (typeof code === 'string' && /^SQLITE_(BUSY|LOCKED)/.test(code)) return true;
-  return [rawCode, errcode].some((number) => typeof number === 'number' && BUSY_CODES.includes(number & 0xff));
 }
 
 function hasMethods(value: object, names: readonly string[]): boolean {

@@ -32,6 +32,8 @@ const TAKER = { taker: 'sqliteSessionStore', example: "sqliteSessionStore({ clie
 /**
  * Makes a store that keeps sessions in a SQLite database, which several processes may use.
  *
+ * While another process writes to the database, this one waits, for up to 5 seconds (`PRAGMA busy_timeout`).
+ *
  * How durable a commit is, the database says: with `PRAGMA journal_mode = WAL` and `synchronous = NORMAL` writes are fast
  * and outlast the process, but the last may not outlast a loss of power.
  *
@@ -46,7 +48,7 @@ export function sqliteSessionStore(options: SqliteSessionStoreOptions): SessionS
   assertOptions(options, { client: true, runtime: true }, TAKER);
   const { client, runtime = systemRuntime } = options;
   if (!isSqlClient(client)) throw new TypeError(`sqliteSessionStore: \`client\` is not an opened SQLite database. For example: ${TAKER.example}.`);
-  return new SqliteStore(sqlDatabase(client, runtime), runtime);
+  return new SqliteStore(sqlDatabase(client), runtime);
 }
 
 class SqliteStore implements SessionStore {

@@ -3,7 +3,7 @@ import { isTurnloopError } from '../core/errors.ts';
 import { userMessage } from '../core/message.ts';
 import { expectEqual, fail, shown } from './llm-conformance-checks.ts';
 import type { StoreCasesOf } from './store-conformance-case.ts';
-import { AWKWARD_TEXTS, AWKWARD_VALUES, awkwardKeys, event, events, largeText, snapshot } from './store-conformance-samples.ts';
+import { AWKWARD_TEXTS, AWKWARD_VALUES, awkwardKeys, event, events, largeText, snapshot, toolRun } from './store-conformance-samples.ts';
 
 const ID = 'session_1';
 const NEWER_VERSION = 1_000;
@@ -67,6 +67,20 @@ export const snapshotCases: StoreCasesOf<'snapshot'> = {
       await Promise.all([log.append(events(0, 3)), log.append([event(3)]), log.saveSnapshot(kept), log.append(events(4, 2))]);
       await log.close();
       expectEqual(await stage.load(ID), { snapshot: kept, events: events(4, 2), repairs: [] }, 'load');
+    },
+  },
+  'snapshot.results': {
+    title: 'a result behind a snapshot is whole, though `tool.finished` had the same body before it',
+    async run(stage) {
+      const run = toolRun('call_1', 'the same body');
+      const log = await stage.create(ID);
+      await log.append(run.slice(0, 3));
+      const kept = snapshot(ID, { events: 3 });
+      await log.saveSnapshot(kept);
+      await log.append(run.slice(3));
+      await log.close();
+      expectEqual(await stage.load(ID), { snapshot: kept, events: run.slice(3), repairs: [] }, 'load');
+      expectEqual((await stage.store.read(ID)).events, run, 'events that read gives');
     },
   },
   'snapshot.newer': {

@@ -1,8 +1,8 @@
 /** Cases about writers: one at a time, whatever becomes of it, and whatever becomes of its writes. */
-import type { SessionLog } from '../sessions/session-store.ts';
+import type { SessionEvent, SessionLog } from '../sessions/session-store.ts';
 import { expectEqual, fail, shown } from './llm-conformance-checks.ts';
 import type { StoreCasesOf } from './store-conformance-case.ts';
-import { event, events, snapshot } from './store-conformance-samples.ts';
+import { event, events, snapshot, toolRun } from './store-conformance-samples.ts';
 import { expectError, expectOneWinner, expectRefused, type StoreStage } from './store-conformance-stage.ts';
 
 const ID = 'session_1';
@@ -158,6 +158,20 @@ export const writerCases: StoreCasesOf<'writer' | 'reopen' | 'lost' | 'failure'>
       await log.append([event(2)]);
       await log.close();
       await stage.expectEvents(ID, events(0, 3), 'after an append that failed');
+    },
+  },
+  'failure.results': {
+    title: 'a result is whole, though the `tool.finished` with the same body could not be written',
+    async run(stage) {
+      const breakWrites = stage.able('breakWrites');
+      const [call, start, finished, result] = toolRun('call_1', 'the same body') as readonly [SessionEvent, SessionEvent, SessionEvent, SessionEvent];
+      const log = await stage.create(ID, { events: [call, start] });
+      const mend = breakWrites();
+      await expectError(log.append([finished]), 'store_failed', 'append, when nothing can be written');
+      mend();
+      await log.append([result]);
+      await log.close();
+      await stage.expectEvents(ID, [call, start, result], 'after one in their middle could not be written');
     },
   },
   'failure.create': {

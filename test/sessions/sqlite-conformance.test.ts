@@ -12,6 +12,7 @@ function breakable(client: LibsqlClient): { readonly client: LibsqlClient; reado
   let isBroken = false;
   return {
     client: {
+      protocol: client.protocol,
       execute: (statement) => client.execute(statement),
       batch: (statements, mode) => client.batch(isBroken ? [...statements, { sql: 'INSERT INTO nowhere VALUES (1)', args: [] }] : statements, mode),
     },

@@ -279,6 +279,20 @@ export const storeFaults: Readonly<Record<string, StoreFault>> = {
     saying: /of what was appended/,
     make: written((event) => (event.type === 'tool.result' ? ({ ...event, result: undefined } as never) : event)),
   },
+  'leaves the body of a result to one that may not be there': {
+    caughtBy: ['failure.results', 'snapshot.results'],
+    saying: /after one in their middle could not be written|load: expected/,
+    make: logs(() => {
+      const finished = new Set<string>();
+      return (log) => ({
+        append: (events) => {
+          const short = events.map((each) => (each.type === 'tool.result' && finished.has(each.toolCallId) ? ({ ...each, result: undefined } as never) : each));
+          for (const each of events) if (each.type === 'tool.finished') finished.add(each.toolCallId);
+          return log.append(short);
+        },
+      });
+    }),
+  },
   'drops events that it does not know': {
     caughtBy: ['content.unknown', 'content.keys'],
     saying: /later\.release/,
