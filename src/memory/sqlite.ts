@@ -19,7 +19,7 @@ export type { LibsqlClient, SqlRow, SqlStatement, SqlValue, SyncSqlClient, SyncS
 /** A database opened with `new DatabaseSync` of `node:sqlite` (Node 22.13 or later), or `new Database` of better-sqlite3. */
 export interface SyncMemoryClient extends SyncSqlClient {
   /** Adds a function to SQL: vectors are compared by one. */
-  function(name: string, definition: (...args: never[]) => number | null): unknown;
+  function(name: string, definition: (left: unknown, right: unknown) => number | null): unknown;
 }
 
 /** Options of {@link sqliteMemoryStore}. */
@@ -121,7 +121,7 @@ function cosineOf(client: LibsqlClient | SyncMemoryClient): string {
   if (typeof client.function !== 'function') {
     throw new TypeError(`sqliteMemoryStore: \`client\` takes no functions, which compare vectors: use Node 22.13 or later, better-sqlite3, or ${TAKER.example}.`);
   }
-  client.function(COSINE_FUNCTION, (left: Uint8Array, right: Uint8Array) => dot(toFloats(left), toFloats(right)));
+  client.function(COSINE_FUNCTION, (left, right) => (left instanceof Uint8Array && right instanceof Uint8Array ? dot(toFloats(left), toFloats(right)) : null));
   return `${COSINE_FUNCTION}(m.vector, ?)`;
 }
 
