@@ -1,13 +1,16 @@
 /** Child process: builds the program of the measured processes, and runs it. */
 import { fork } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import type { Measurement, Numbers } from './bench-case.ts';
 
 const PATIENCE_MS = 120_000;
+/** Below the modules, so that what is not built in is found. */
+const BUILDS = fileURLToPath(new URL('../../node_modules/.cache/turnloop', import.meta.url));
+/** What reads files beside its own code. */
+const OUTSIDE = ['@lat.md/*'];
 
 /** The built program. */
 export interface MeasuredProgram {
@@ -19,12 +22,14 @@ export interface MeasuredProgram {
 
 /** Builds the library and the bench into one file, with the compiler and the target of the package. */
 export async function buildMeasuredProgram(): Promise<MeasuredProgram> {
-  const directory = await mkdtemp(join(tmpdir(), 'turnloop-bench-'));
+  await mkdir(BUILDS, { recursive: true });
+  const directory = await mkdtemp(join(BUILDS, 'bench-'));
   const file = join(directory, 'measured.mjs');
   await build({
     entryPoints: [fileURLToPath(new URL('./measured-process.ts', import.meta.url))],
     outfile: file,
     bundle: true,
+    external: OUTSIDE,
     format: 'esm',
     platform: 'node',
     target: 'es2022',

@@ -15,6 +15,8 @@ export interface Embedder {
   readonly name: string;
   /** Numbers in each vector. */
   readonly dimensions: number;
+  /** How much its vectors count where `weights.vector` does not say. @defaultValue 1, as much as words */
+  readonly weight?: number | undefined;
   /** One vector for each text, in their order, of any length but 0: they are made unit vectors here. */
   embed(texts: readonly string[], options?: EmbedOptions): Promise<readonly Float32Array[]>;
 }
@@ -24,6 +26,8 @@ export const EMBED_BATCH = 64;
 
 /** @throws TypeError if it is no embedder. */
 export function assertEmbedder(value: unknown, taker: string): void {
+  const { weight = 1 }: { readonly weight?: unknown } = isRecord(value) ? value : {};
+  if (typeof weight !== 'number' || !(weight >= 0)) throw new TypeError(`${taker}: \`embedder.weight\` must be a number of at least 0. Leave it out for 1.`);
   const isOne = isRecord(value) && typeof value['name'] === 'string' && value['name'] !== '' && typeof value['embed'] === 'function';
   if (isOne && Number.isSafeInteger(value['dimensions']) && Number(value['dimensions']) > 0) return;
   throw new TypeError(`${taker}: \`embedder\` must have a name, dimensions and embed. For example: createMemory({ store, embedder: hashEmbedder() }).`);

@@ -9,6 +9,8 @@ import type { Embedder } from './embedder.ts';
 import { termsOf } from './terms.ts';
 
 const DIMENSIONS = 768;
+/** It knows spelling and everyday words, and little of what they mean: words alone say most of it. */
+const WEIGHT = 0.5;
 
 /** A word counts whole, and again by its pieces; both together are about two words. */
 const PIECES_WEIGHT = 0.7;
@@ -24,6 +26,7 @@ export function hashEmbedder(): Embedder {
   return {
     name: `turnloop-hash-1-${DIMENSIONS}`,
     dimensions: DIMENSIONS,
+    weight: WEIGHT,
     embed: async (texts, { signal } = {}) => {
       signal?.throwIfAborted();
       return texts.map(embedText);

@@ -126,7 +126,7 @@ export function toMemorySettings(options: MemoryOptions): MemorySettings {
     store,
     embedder,
     llm,
-    weights,
+    weights: { ...(embedder?.weight !== undefined && { vector: embedder.weight }), ...weights },
     halfLives,
     searchConversations,
     maxEntries: options.maxEntries ?? 15,

@@ -14,7 +14,7 @@ import type { FoundMemory, MemoryEntry, MemoryKind } from './memory-store.ts';
 export interface RankWeights {
   /** How well its words fit. @defaultValue 1 */
   readonly words?: number | undefined;
-  /** How near its vector is, where there is one. @defaultValue 0.5 */
+  /** How near its vector is, where there is one. @defaultValue what the embedder says, else 1 */
   readonly vector?: number | undefined;
   /** How fresh it is. @defaultValue 0.1 */
   readonly recency?: number | undefined;
@@ -44,7 +44,7 @@ export interface RankedMemory {
 }
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
-const DEFAULT_WEIGHTS: Required<{ readonly [Name in keyof RankWeights]: number }> = { words: 1, vector: 0.5, recency: 0.1, importance: 0.1 };
+const DEFAULT_WEIGHTS: Required<{ readonly [Name in keyof RankWeights]: number }> = { words: 1, vector: 1, recency: 0.1, importance: 0.1 };
 const DEFAULT_HALF_LIVES: HalfLives = { fact: 90 * DAY_MS, experience: 30 * DAY_MS, working: DAY_MS };
 
 /**

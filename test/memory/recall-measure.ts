@@ -1,4 +1,5 @@
 /** Measures recall: of the entries that a question needs, the share that is among the first 15, as a mean over questions. */
+import type { Notice } from 'turnloop';
 import { createMemory, type Embedder, inProcessMemoryStore, type MemoryEntry } from 'turnloop/memory';
 import { virtualRuntime } from 'turnloop/testing';
 
@@ -41,9 +42,20 @@ export async function readHeldBack(): Promise<readonly Question[]> {
 
 /** What `createMemory` recalls. */
 export async function ranking(facts: readonly MemoryEntry[], embedder?: Embedder): Promise<Recaller> {
-  const memory = createMemory({ store: inProcessMemoryStore(), embedder, runtime: virtualRuntime({ start: NOW }) });
+  const problems: Notice[] = [];
+  const memory = createMemory({
+    store: inProcessMemoryStore(),
+    embedder,
+    runtime: virtualRuntime({ start: NOW }),
+    notify: (notice) => problems.push(notice),
+  });
   await memory.store.add(facts.map((entry) => ({ entry })));
-  return async (question) => (await memory.find({ text: question, limit: LIMIT })).map(({ entry }) => entry.id);
+  return async (question) => {
+    const found = await memory.find({ text: question, limit: LIMIT });
+    // A memory goes on without an embedder that fails: that is not what is measured.
+    if (problems.length > 0) throw new Error(JSON.stringify(problems[0]));
+    return found.map(({ entry }) => entry.id);
+  };
 }
 
 /** The newest facts, whatever is asked. */
