@@ -27,7 +27,7 @@ const takesFunctions = nodeSqlite !== undefined && 'function' in nodeSqlite.Data
 
 describe('a memory store in SQLite', () => {
   it('E4 E8 recalls as much as the other stores', async () => {
-    const [facts, questions] = [await readFacts(), await readQuestions('questions.json')];
+    const [facts, questions] = [await readFacts(), await readQuestions()];
     const memory = createMemory({ store: inMemory(), embedder: hashEmbedder(), runtime: virtualRuntime({ start: 1_790_000_000_000 }) });
     await addAll(memory.store, facts);
     const recall = await recallOf(async (question) => (await memory.find({ text: question, limit: 15 })).map(({ entry }) => entry.id), questions);
