@@ -4,23 +4,28 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { LoopEvent, ToolCallEvent, TurnResult } from 'turnloop';
+import type { ToolCallEvent, TurnResult } from 'turnloop';
+import type { AgentTurnEvent } from 'turnloop/agent';
 import { describe, expect, it } from 'vitest';
 import { tinyLLM } from '../tiny-llm/index.ts';
-import { createConversation } from './conversation.ts';
+import { createCodingAgent } from './agent.ts';
 import { DEMO_CONVERSATIONS } from './demo/requests.ts';
 import { makeSample } from './test-support.ts';
-import { createTools } from './tools/index.ts';
 import { openWorkspace } from './workspace.ts';
 
 const llm = tinyLLM();
 
 /** Asks questions of one conversation; gives what was called, step by step, and what was answered. */
-async function ask(folder: string, ...questions: readonly string[]): Promise<{ calls: string[][]; answers: string[]; events: LoopEvent[] }> {
-  const events: LoopEvent[] = [];
-  const conversation = createConversation({ llm, tools: createTools(openWorkspace(folder)), show: (event) => void events.push(event) });
+async function ask(folder: string, ...questions: readonly string[]): Promise<{ calls: string[][]; answers: string[]; events: AgentTurnEvent[] }> {
+  const session = await createCodingAgent({ llm, isTiny: true }, openWorkspace(folder)).openSession();
+  const events: AgentTurnEvent[] = [];
   const results: TurnResult[] = [];
-  for (const question of questions) results.push(await conversation.ask(question));
+  for (const question of questions) {
+    const turn = session.run(question);
+    for await (const event of turn) events.push(event);
+    results.push(await turn.result);
+  }
+  await session.close();
 
   expect(results.map((result) => result.stopReason)).toStrictEqual(questions.map(() => 'end_turn'));
   const steps = new Map<string, string[]>();

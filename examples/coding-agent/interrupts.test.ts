@@ -1,7 +1,10 @@
 /** Ctrl-C stops the running turn as a person's cancel; twice, or while nothing runs, it quits. */
-import { isUserCancel, type TurnControl } from 'turnloop';
+import { isUserCancel, NO_USAGE } from 'turnloop';
+import type { AgentTurnResult } from 'turnloop/agent';
 import { describe, expect, it } from 'vitest';
 import { createInterrupts, type Interrupts } from './interrupts.ts';
+
+const OVER: AgentTurnResult = { turnId: 't', agent: 'coder', stopReason: 'end_turn', steps: 1, usage: NO_USAGE, usageByModel: [], text: '' };
 
 function create(): { interrupts: Interrupts; log: string[] } {
   const log: string[] = [];
@@ -9,39 +12,37 @@ function create(): { interrupts: Interrupts; log: string[] } {
 }
 
 /** A turn that ends when it is told to. */
-function hangingTurn(): { run: (control: TurnControl) => Promise<string>; aborts: unknown[]; end: () => void } {
+function hangingTurn(): { turn: Parameters<Interrupts['guard']>[0]; aborts: unknown[]; end: () => void } {
   const aborts: unknown[] = [];
   let end = (): void => {};
-  const ended = new Promise<string>((resolve) => (end = () => resolve('over')));
-  const run = (control: TurnControl): Promise<string> => {
-    control.abort = (reason) => void aborts.push(reason);
-    return ended;
-  };
-  return { run, aborts, end: () => end() };
+  const result = new Promise<AgentTurnResult>((resolve) => (end = () => resolve(OVER)));
+  return { turn: { result, abort: (reason) => void aborts.push(reason) }, aborts, end: () => end() };
 }
 
 describe('createInterrupts', () => {
   it('stops a running turn at the first press, quits at the second', async () => {
     const { interrupts, log } = create();
-    const turn = hangingTurn();
+    const { turn, aborts, end } = hangingTurn();
 
-    const result = interrupts.guard(turn.run);
+    const result = interrupts.guard(turn);
     interrupts.press();
     const afterOne = [...log];
     interrupts.press();
-    turn.end();
+    end();
 
-    expect(turn.aborts.map(isUserCancel)).toStrictEqual([true]);
+    expect(aborts.map(isUserCancel)).toStrictEqual([true]);
     expect(afterOne).toStrictEqual(['Stopping. Ctrl-C again quits at once.']);
     expect(log.slice(1)).toStrictEqual(['quit 130']);
-    expect(await result).toBe('over');
+    expect(await result).toBe(OVER);
   });
 
   it('quits while nothing runs, before a turn and after it', async () => {
     const { interrupts, log } = create();
 
     interrupts.press();
-    await interrupts.guard(() => Promise.resolve());
+    const { turn, end } = hangingTurn();
+    end();
+    await interrupts.guard(turn);
     interrupts.press();
 
     expect(log).toStrictEqual(['quit 130', 'quit 130']);
@@ -51,10 +52,10 @@ describe('createInterrupts', () => {
     const { interrupts, log } = create();
 
     for (let count = 0; count < 2; count++) {
-      const turn = hangingTurn();
-      const result = interrupts.guard(turn.run);
+      const { turn, end } = hangingTurn();
+      const result = interrupts.guard(turn);
       interrupts.press();
-      turn.end();
+      end();
       await result;
     }
 

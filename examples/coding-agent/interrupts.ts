@@ -1,5 +1,6 @@
 /** Interrupts: what Ctrl-C does. Once it stops the running turn cleanly; twice, or while nothing runs, it quits. */
-import { createTurnControl, userCancel, type TurnControl } from 'turnloop';
+import { userCancel } from 'turnloop';
+import type { Turn } from 'turnloop/agent';
 
 /** What shells say of a program that Ctrl-C ended: 128 + the number of SIGINT. */
 export const INTERRUPTED_EXIT_CODE = 130;
@@ -14,13 +15,13 @@ export interface InterruptsOptions {
 export interface Interrupts {
   /** Ctrl-C was pressed. */
   press(): void;
-  /** Runs a turn that Ctrl-C stops: give it the control. */
-  guard<Result>(runTurn: (control: TurnControl) => Promise<Result>): Promise<Result>;
+  /** Waits for the end of a turn, which Ctrl-C stops until then. */
+  guard(turn: Pick<Turn, 'abort' | 'result'>): Turn['result'];
 }
 
 export function createInterrupts({ say, quit }: InterruptsOptions): Interrupts {
   /** The running turn, until it is told to stop. */
-  let running: TurnControl | undefined;
+  let running: Pick<Turn, 'abort'> | undefined;
   return {
     press() {
       if (running === undefined) {
@@ -31,11 +32,10 @@ export function createInterrupts({ say, quit }: InterruptsOptions): Interrupts {
       running = undefined;
       say('\nStopping. Ctrl-C again quits at once.\n');
     },
-    async guard(runTurn) {
-      const control = createTurnControl();
-      running = control;
+    async guard(turn) {
+      running = turn;
       try {
-        return await runTurn(control);
+        return await turn.result;
       } finally {
         running = undefined;
       }

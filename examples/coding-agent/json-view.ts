@@ -1,10 +1,10 @@
 /** JSON view: one event per line, for programs. */
-import type { LoopEvent } from 'turnloop';
+import type { SessionListener } from 'turnloop/agent';
 
 /** Characters that JSON leaves as they are, and that readers of lines or terminals don't. */
 const AWKWARD = /[\u007f-\u009f\u2028\u2029]/g;
 
-export function createJsonView(write: (text: string) => void): (event: LoopEvent) => void {
+export function createJsonView(write: (text: string) => void): SessionListener {
   return (event) => {
     write(`${JSON.stringify(event).replace(AWKWARD, toEscape)}\n`);
   };

@@ -6,7 +6,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text as textOfStream } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import type { LoopEvent } from 'turnloop';
+import { textOf, type LoopEvent } from 'turnloop';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { makeFolder, makeSample, waitUntil } from './test-support.ts';
 
@@ -54,7 +54,7 @@ README.md begins: # turn-demo
 end_turn · 2 steps · TOKENS · TIME
 
 `);
-    expect(output.stderr).toMatch(/^Model: tiny-coder .*\n$/);
+    expect(output.stderr).toMatch(/^Model: tiny-coder .*\nSession: session_\w+\n$/);
   });
 
   it('prints nothing but events with --json', async () => {
@@ -109,6 +109,33 @@ end_turn · 2 steps · TOKENS · TIME
     expect(output.stdout).toContain('docs/guide.md begins: # Manual');
   });
 
+  it('goes on with the last conversation, and with a turn that a kill cut off', async () => {
+    const dir = makeSample();
+    expect(await start(['--dir', dir, 'read docs/guide.md']).exitCode).toBe(0);
+
+    const second = start(['--dir', dir, '--resume', 'replace Guide by Manual in docs/guide.md']);
+    expect(await second.exitCode).toBe(0);
+    const killed = start(['--dir', dir, '--resume', 'run sleep 30']);
+    await waitUntil(() => killed.output.stdout.includes('→ run sleep 30'));
+    killed.child.kill('SIGKILL');
+    await killed.exitCode;
+    const last = start(['--json', '--dir', dir, '--resume', 'read docs/guide.md']);
+
+    expect(second.output.stdout).toContain('Replaced Guide by Manual in docs/guide.md.');
+    await last.exitCode; // The tiny model was never taught what to say about that.
+    const events = last.output.stdout.trim().split('\n').map((line) => JSON.parse(line) as LoopEvent);
+    // First the turn that was cut off: nobody knows what came of its command, and it is not run again.
+    const resumed = events.slice(0, events.findIndex(({ type }) => type === 'turn.begin'));
+    expect(resumed[0]?.type).toBe('turn.resume');
+    expect(resumed.flatMap((event) => (event.type === 'tool.result' ? textOf(event.result.content) : []))).toStrictEqual([expect.stringContaining('process stopped')]);
+    expect(resumed.map(({ type }) => type)).not.toContain('tool.start');
+    expect(resumed.at(-1)?.type).toBe('turn.end');
+    expect(events.filter(({ type }) => type === 'turn.end')).toHaveLength(2);
+    const list = start(['--dir', dir, '--list']);
+    expect(await list.exitCode).toBe(0);
+    expect(list.output.stdout).toMatch(/^session_\w+ +[-\d]+ [:\d]+ +read docs\/guide.md\n$/);
+  });
+
   it('stops cleanly on Ctrl-C, with the command that ran', async () => {
     const { child, output, exitCode } = start(['--dir', makeSample(), 'run sleep 30']);
 
@@ -154,6 +181,7 @@ end_turn · 2 steps · TOKENS · TIME
 
     expect(bodies.map((body) => [body.model, body.messages.map((message) => message.role)])).toStrictEqual([
       ['m', ['system', 'user']],
+      ['m', ['system', 'user']], // What of the turn is worth remembering.
       ['m', ['system', 'user']],
     ]);
     expect(right.output.stdout).toContain('\nHello.\nend_turn');

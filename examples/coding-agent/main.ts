@@ -1,22 +1,25 @@
 /**
  * A small coding agent on real files: `npm start -- --help`.
  *
- * This file only puts the pieces together: `conversation.ts` is how an application runs turns, `tools/` how it lends
- * the model a hand, `view.ts` how it shows what happens, `interrupts.ts` how it stops.
+ * This file only puts the pieces together: `agent.ts` is what the agent is made of, `sessions.ts` which conversation is
+ * gone on with, `tools/` how it lends the model a hand, `view.ts` how it shows what happens, `interrupts.ts` how it stops.
  */
 import { rmSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-import type { LoopEvent, TurnResult } from 'turnloop';
-import { createConversation, type Conversation } from './conversation.ts';
+import type { Agent, AgentTurnResult, Session, SessionListener } from 'turnloop/agent';
+import { createCodingAgent } from './agent.ts';
 import { DEMO_CONVERSATIONS } from './demo/requests.ts';
 import { copySampleWorkspace } from './demo/sample.ts';
 import { createInterrupts, INTERRUPTED_EXIT_CODE, type Interrupts } from './interrupts.ts';
 import { createJsonView } from './json-view.ts';
 import { chooseModel } from './model.ts';
 import { HELP, parseOptions, type Options } from './options.ts';
-import { createTools } from './tools/index.ts';
+import { listSessions, openSession } from './sessions.ts';
 import { createTerminalView } from './view.ts';
 import { openWorkspace } from './workspace.ts';
+
+/** Runs a turn of a session to its end, and gives the exit code. Without a question, the turn that was cut off. */
+type Run = (session: Session, question?: string) => Promise<number>;
 
 async function main(argv: readonly string[]): Promise<number> {
   const options = parseOptions(argv);
@@ -24,33 +27,58 @@ async function main(argv: readonly string[]): Promise<number> {
     process.stdout.write(HELP);
     return 0;
   }
-  const { llm, notice } = chooseModel(process.env, options.model);
-  tell(`${notice}\n`);
+  const model = chooseModel(process.env, options.model);
+  const agentOn = (folder: string): Agent => createCodingAgent(model, openWorkspace(folder), ({ message }) => tell(`${message}\n`));
+  if (options.isList) {
+    const lines = await listSessions(agentOn(options.folder).sessions, process.stdout.columns ?? 120);
+    process.stdout.write(lines.map((line) => `${line}\n`).join(''));
+    return 0;
+  }
+  tell(`${model.notice}\n`);
   const show = createView(options);
   const interrupts = listenForInterrupts();
-  const open = (folder: string): Conversation => createConversation({ llm, tools: createTools(openWorkspace(folder)), show });
-  const ask = async (conversation: Conversation, question: string): Promise<number> =>
-    exitCodeOf(await interrupts.guard((control) => conversation.ask(question, control)));
-
-  if (options.question === undefined && !options.isChat) return runDemo(open, ask);
-  const conversation = open(options.folder);
-  const exitCode = options.question === undefined ? 0 : await ask(conversation, options.question);
-  return options.isChat ? chat((question) => ask(conversation, question), interrupts) : exitCode;
+  const run: Run = async (session, question) => {
+    const end = session.subscribe(show);
+    try {
+      return exitCodeOf(await interrupts.guard(question === undefined ? session.resume() : session.run(question, { denyPending: true })));
+    } finally {
+      end();
+    }
+  };
+  return options.question === undefined && !options.isChat ? runDemo(agentOn, run) : converse(agentOn(options.folder), options, { run, interrupts });
 }
 
-/** One conversation after the other, each with its own memory, all on the same files. */
-async function runDemo(open: (folder: string) => Conversation, ask: (conversation: Conversation, question: string) => Promise<number>): Promise<number> {
+/** One conversation after the other, all on the same files. */
+async function runDemo(agentOn: (folder: string) => Agent, run: Run): Promise<number> {
   const folder = copySampleWorkspace();
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
   tell(`Working on a copy of a sample workspace, in ${folder}.\n\n`);
+  const agent = agentOn(folder);
   for (const questions of DEMO_CONVERSATIONS) {
-    const conversation = open(folder);
+    const session = await agent.openSession();
     for (const question of questions) {
-      const exitCode = await ask(conversation, question);
+      const exitCode = await run(session, question);
       if (exitCode !== 0) return exitCode;
     }
+    await session.close();
   }
   return 0;
+}
+
+/** The conversation that the command line asks for. */
+async function converse(agent: Agent, options: Options, { run, interrupts }: { readonly run: Run; readonly interrupts: Interrupts }): Promise<number> {
+  const { question, isChat } = options;
+  const session = await openSession(agent, options);
+  tell(`Session: ${session.sessionId}\n`);
+  for (const { message } of session.repairs) tell(`${message}\n`);
+  try {
+    // A turn that was cut off before its input was recorded has nothing to go on with.
+    let exitCode = session.openTurn()?.missingInput === 0 ? await run(session) : 0;
+    if (question !== undefined && exitCode !== INTERRUPTED_EXIT_CODE) exitCode = await run(session, question);
+    return isChat ? await chat((line) => run(session, line), interrupts) : exitCode;
+  } finally {
+    await session.close();
+  }
 }
 
 /** A line of input is a question, until the input ends. */
@@ -70,7 +98,7 @@ async function chat(ask: (question: string) => Promise<number>, interrupts: Inte
   return exitCode;
 }
 
-function createView({ isJson, isChat }: Options): (event: LoopEvent) => void {
+function createView({ isJson, isChat }: Options): SessionListener {
   const { stdout, stdin, env } = process;
   const write = (text: string): void => void stdout.write(text);
   if (isJson) return createJsonView(write);
@@ -94,7 +122,7 @@ function listenForInterrupts(): Interrupts {
   return interrupts;
 }
 
-function exitCodeOf({ stopReason }: TurnResult): number {
+function exitCodeOf({ stopReason }: AgentTurnResult): number {
   if (stopReason === 'end_turn') return 0;
   return stopReason === 'aborted' ? INTERRUPTED_EXIT_CODE : 1;
 }

@@ -1,6 +1,5 @@
 /** Model: which one answers, by what the environment and the command line say. */
 import type { LLM } from 'turnloop';
-import { withRetry } from 'turnloop/policies';
 import { openAIChat } from 'turnloop/providers/openai-chat';
 import { tinyLLM } from '../tiny-llm/index.ts';
 
@@ -12,6 +11,8 @@ Call several tools at once where they don't depend on each other. Answer in a fe
 
 export interface ChosenModel {
   readonly llm: LLM;
+  /** It takes only what it was trained on: five tools, and a few sentences. */
+  readonly isTiny: boolean;
   /** One line for people: which model it is. */
   readonly notice: string;
 }
@@ -29,9 +30,9 @@ export function chooseModel(environment: NodeJS.ProcessEnv, modelId: string | un
   if (apiKey === undefined && baseUrl === undefined) {
     if (modelId !== undefined) throw new Error('--model needs OPENAI_API_KEY: it names a model of that server.');
     const notice = 'Model: tiny-coder (embedded, very small, knows few requests). OPENAI_API_KEY gets you another.';
-    return { llm: tinyLLM(), notice };
+    return { llm: tinyLLM(), isTiny: true, notice };
   }
   const model = modelId ?? (environment['OPENAI_MODEL'] || DEFAULT_MODEL);
   const llm = openAIChat({ model, apiKey, baseUrl, systemPrompt: SYSTEM_PROMPT });
-  return { llm: withRetry(llm), notice: `Model: ${model} at ${baseUrl ?? 'OpenAI'}.` };
+  return { llm, isTiny: false, notice: `Model: ${model} at ${baseUrl ?? 'OpenAI'}.` };
 }

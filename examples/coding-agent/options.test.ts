@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { chooseModel } from './model.ts';
 import { parseOptions } from './options.ts';
 
-const NONE = { question: undefined, folder: '.', model: undefined, isChat: false, isJson: false, isHelp: false };
+const NONE = { question: undefined, folder: '.', model: undefined, resume: undefined, fork: undefined, isList: false, isChat: false, isJson: false, isHelp: false };
 
 describe('parseOptions', () => {
   it.each([
@@ -12,6 +12,12 @@ describe('parseOptions', () => {
     [['read', 'README.md'], { question: 'read README.md' }],
     [['--json', '--dir', '/tmp', 'list the files'], { question: 'list the files', folder: '/tmp', isJson: true }],
     [['--chat', '--dir=/tmp', '--model', 'm'], { folder: '/tmp', isChat: true, model: 'm' }],
+    [['--resume'], { resume: 'newest', isChat: true }],
+    [['--resume', 'and now?'], { resume: 'newest', question: 'and now?' }],
+    [['--resume', 'session_1', 'and', 'now?'], { resume: 'session_1', question: 'and now?' }],
+    [['--resume=session_1', '--chat'], { resume: 'session_1', isChat: true }],
+    [['--fork', 'session_1', 'and now?'], { fork: 'session_1', question: 'and now?' }],
+    [['--list', '--dir', '/tmp'], { isList: true, folder: '/tmp' }],
     [['-h'], { isHelp: true }],
     [['--', '--help'], { question: '--help' }],
     [[''], {}],
@@ -22,6 +28,8 @@ describe('parseOptions', () => {
   it('refuses what it does not know, and a folder without anything to do there', () => {
     expect(() => parseOptions(['--jsno'])).toThrow("Unknown option '--jsno'");
     expect(() => parseOptions(['--dir'])).toThrow('--dir');
+    expect(() => parseOptions(['--fork'])).toThrow('--fork');
+    expect(() => parseOptions(['--fork', 'a', '--resume'])).toThrow('exclude each other');
     expect(() => parseOptions(['--dir', '/tmp'])).toThrow('--dir needs a question, or --chat');
   });
 });

@@ -116,6 +116,43 @@ fatal_error · 0 steps · 0 tokens in, 0 out · 7 ms
     expect(screen).toBe('→ read a.txt\n✗ read a.txt · The call was not executed. · 1 ms\n');
   });
 
+  it('shows the calls of a sub-agent below the one that runs it, and counts what was spent once', () => {
+    const agentPath = ['a'];
+    const usage = { ...NO_USAGE, inputTokens: 5, outputTokens: 1 };
+    const screen = show([
+      { type: 'turn.begin', turnId: 't', at: 1_000, version: 1, inputCount: 0 },
+      { type: 'tool.call', ...at(0), index: 0, count: 1, toolCallId: 'a', name: 'dispatch_agent', inputText: '{}', description: 'look around' },
+      { type: 'turn.begin', turnId: 'u', at: 1_001, version: 1, inputCount: 1, agentPath },
+      { type: 'message', turnId: 'u', at: 1_001, message: { role: 'user', id: 'm', origin: 'user', content: [{ type: 'text', text: 'Look around.' }] }, agentPath },
+      { type: 'usage', ...at(2), turnId: 'u', modelId: 'm', purpose: 'step', usage, agentPath },
+      { type: 'usage', ...at(2), modelId: 'm', purpose: 'child', usage },
+      { type: 'tool.call', ...at(2), turnId: 'u', index: 0, count: 1, toolCallId: 'b', name: 'read_file', inputText: '{}', description: 'read a.txt', agentPath },
+      { type: 'tool.finished', ...at(3), turnId: 'u', toolCallId: 'b', result: { ...text('one'), display: '1 line' }, agentPath },
+      { type: 'text.delta', ...at(4), turnId: 'u', attempt: 1, text: 'It says one.', agentPath },
+      { type: 'turn.end', turnId: 'u', at: 1_005, stopReason: 'end_turn', steps: 2, agentPath },
+      { type: 'tool.finished', ...at(6), toolCallId: 'a', result: text('It says one.') },
+      { type: 'turn.end', turnId: 't', at: 1_007, stopReason: 'end_turn', steps: 1 },
+    ]);
+
+    expect(screen).toBe(`→ look around
+  → read a.txt
+    │ 1 line
+  ✓ read a.txt · one · 1 ms
+✓ look around · It says one. · 6 ms
+end_turn · 1 step · 5 tokens in, 1 out · 7 ms
+
+`);
+  });
+
+  it('counts the time of a turn that is gone on with from then on', () => {
+    expect(
+      show([
+        { type: 'turn.resume', turnId: 't', at: 9_000, decisions: [] },
+        { type: 'turn.end', turnId: 't', at: 9_004, stopReason: 'end_turn', steps: 2 },
+      ]),
+    ).toBe('end_turn · 2 steps · 0 tokens in, 0 out · 4 ms\n\n');
+  });
+
   it('shows the beginning of a long output and counts the rest', () => {
     const lines = Array.from({ length: 35 }, (_, index) => `line ${index}\n`).join('');
     const screen = show([

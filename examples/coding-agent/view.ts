@@ -5,7 +5,8 @@
  * - Everything that a model or a tool wrote goes through `toPrintable`.
  * - A view is a listener: it only observes, and no failure of it would change the turn.
  */
-import { addUsage, NO_USAGE, textOf, type LoopEvent, type RecordedToolResult, type ToolCallEvent, type ToolUpdate, type Usage } from 'turnloop';
+import { addUsage, NO_USAGE, textOf, type RecordedToolResult, type ToolCallEvent, type ToolUpdate, type Usage } from 'turnloop';
+import type { SessionListener } from 'turnloop/agent';
 import { toPrintable, toPrintableLine } from './printable.ts';
 
 export interface TerminalViewOptions {
@@ -28,6 +29,8 @@ type Paint = (text: string) => string;
 /** A call on the screen. */
 interface ShownCall {
   readonly title: string;
+  /** Spaces before it: two for each sub-agent that it is below. */
+  readonly indent: string;
   startedAt: number;
   /** Lines of output shown, or left out. */
   lineCount: number;
@@ -35,8 +38,8 @@ interface ShownCall {
   unfinishedLine: string;
 }
 
-/** Makes a view: a function to be told of every event. */
-export function createTerminalView(options: TerminalViewOptions): (event: LoopEvent) => void {
+/** Makes a view: a function to be told of every event. Of sub-agents it shows the calls, further in. */
+export function createTerminalView(options: TerminalViewOptions): SessionListener {
   const { write, colors = false, width = 100, showInput = true } = options;
   const paint = (code: number): Paint => (text) => (colors && text !== '' ? `\u001b[${code}m${text}\u001b[0m` : text);
   const [dim, red, green, yellow, cyan] = [paint(2), paint(31), paint(32), paint(33), paint(36)];
@@ -60,12 +63,17 @@ export function createTerminalView(options: TerminalViewOptions): (event: LoopEv
     if (text !== '') write(text);
   }
 
-  function show(event: LoopEvent): void {
+  function show(event: Parameters<SessionListener>[0]): void {
+    const depth = 'agentPath' in event ? (event.agentPath?.length ?? 0) : 0;
+    if (depth > 0 && !event.type.startsWith('tool.')) return; // What it spent is told by its caller too, as is its answer.
     switch (event.type) {
       case 'turn.begin':
         turnStartedAt = event.at;
         usage = NO_USAGE;
         calls.clear();
+        return;
+      case 'turn.resume':
+        turnStartedAt = event.at;
         return;
       case 'message':
         if (showInput) line(cyan(`> ${toPrintable(textOf(event.message))}`));
@@ -88,7 +96,7 @@ export function createTerminalView(options: TerminalViewOptions): (event: LoopEv
         return line(yellow(`↻ ${what}Trying again${when}: ${summary(event.error.message)}`));
       }
       case 'tool.call':
-        return showCall(event);
+        return showCall(event, depth);
       case 'tool.start':
         return callOf(event.toolCallId, (call) => (call.startedAt = event.at));
       case 'tool.progress':
@@ -124,10 +132,11 @@ export function createTerminalView(options: TerminalViewOptions): (event: LoopEv
     if (call !== undefined) use(call);
   }
 
-  function showCall(event: ToolCallEvent): void {
+  function showCall(event: ToolCallEvent, depth: number): void {
     const title = summary(event.description ?? `${event.name} ${event.inputText}`);
-    calls.set(event.toolCallId, { title, startedAt: event.at, lineCount: 0, unfinishedLine: '' });
-    line(`${cyan('→')} ${title}`);
+    const indent = '  '.repeat(depth);
+    calls.set(event.toolCallId, { title, indent, startedAt: event.at, lineCount: 0, unfinishedLine: '' });
+    line(`${indent}${cyan('→')} ${title}`);
   }
 
   function showProgress(call: ShownCall, update: ToolUpdate): void {
@@ -150,7 +159,7 @@ export function createTerminalView(options: TerminalViewOptions): (event: LoopEv
   function outputLine(call: ShownCall, text: string): void {
     call.lineCount += 1;
     if (call.lineCount > MAX_LINES_PER_CALL) return;
-    line(dim(`  │ ${toPrintableLine(text, width - 4)}`));
+    line(dim(`${call.indent}  │ ${toPrintableLine(text, width - 4)}`));
   }
 
   function showResult(call: ShownCall, result: RecordedToolResult, at: number): void {
@@ -160,13 +169,13 @@ export function createTerminalView(options: TerminalViewOptions): (event: LoopEv
       for (const text of result.display.split('\n')) outputLine(call, text);
     }
     const left = call.lineCount - MAX_LINES_PER_CALL;
-    if (left > 0) line(dim(`  │ … ${counted(left, 'more line')}`));
+    if (left > 0) line(dim(`${call.indent}  │ … ${counted(left, 'more line')}`));
     const mark = result.isError === true ? red('✗') : green('✓');
     // The first line of the result, and how many follow.
     const [first = '', ...more] = textOf(result.content).trimEnd().split('\n');
     const facts = ` · ${more.length === 0 ? '' : `+ ${counted(more.length, 'line')} · `}${seconds(at - call.startedAt)}`;
     const room = Math.max(MIN_SUMMARY_LENGTH, width - call.title.length - facts.length - 5);
-    line(`${mark} ${call.title} ${dim(`· ${toPrintableLine(first, room)}${facts}`)}`);
+    line(`${call.indent}${mark} ${call.title} ${dim(`· ${toPrintableLine(first, room)}${facts}`)}`);
   }
 
   function summary(text: string): string {

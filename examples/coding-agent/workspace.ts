@@ -14,8 +14,11 @@ import type { PathOptions } from 'turnloop';
 /** Larger files are refused: nobody wants them in a prompt, and searching them is slow. */
 const MAX_FILE_BYTES = 5_000_000;
 
+/** Where the agent keeps its sessions and its memory, in the root of a workspace. */
+export const DATA_FOLDER = '.turnloop';
+
 /** Folders that are neither listed nor searched: full of files that nobody here wrote. */
-const SKIPPED_FOLDERS: ReadonlySet<string> = new Set(['.git', 'node_modules']);
+const SKIPPED_FOLDERS: ReadonlySet<string> = new Set(['.git', 'node_modules', DATA_FOLDER]);
 
 /** A folder, and the ways into it. */
 export interface Workspace {
