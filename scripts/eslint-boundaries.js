@@ -55,6 +55,8 @@ export const CORE_ORDER = [
  */
 const ROOM_IMPORTS = {
   agent: ['policies', 'context', 'memory', 'sessions'],
+  memory: ['sqlite'],
+  sessions: ['sqlite'],
   policies: ['context'],
   mcp: ['agent'],
   restate: ['agent'],

@@ -9,7 +9,7 @@
 import type { JsonValue } from '../core/json.ts';
 import { toEntry } from './check-entry.ts';
 import { type MemoryAddition, type MemoryChange, type MemoryEntry, MemoryError, type MemoryFilter, type MemoryListing, type MemoryOwner, type MemoryVector } from './memory-store.ts';
-import type { SqlRow, SqlStatement, SqlValue } from './sql-database.ts';
+import type { SqlRow, SqlStatement, SqlValue } from '../sqlite/sql-database.ts';
 import { indexedWords, WORD_TABLES } from './sqlite-words.ts';
 
 /** Makes what is not there yet. */

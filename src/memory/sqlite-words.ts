@@ -7,7 +7,7 @@
  *   the same figures; only words like those of a question are looked for among those that begin alike.
  */
 import { SimilarWords } from './similar-words.ts';
-import type { SqlRow, SqlStatement, SqlValue } from './sql-database.ts';
+import type { SqlRow, SqlStatement, SqlValue } from '../sqlite/sql-database.ts';
 import { countTerms, LENGTH_SHARE, rarityOf, SATURATION, SIMILAR_WEIGHT } from './text-index.ts';
 
 /** Makes what is not there yet. */

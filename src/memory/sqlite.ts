@@ -10,11 +10,11 @@ import { toChange } from './check-entry.ts';
 import { assertForget, assertListing, assertQuery, toAddition } from './indexed-store.ts';
 import { type FoundMemory, type MemoryEntry, MemoryError, type MemoryQuery, type MemoryStore } from './memory-store.ts';
 import { newMemories, readMemoryExport, toMemoryExport } from './memory-transfer.ts';
-import { isSqlClient, sqlDatabase, type LibsqlClient, type SqlDatabase, type SqlRow, type SqlStatement, type SyncSqlClient } from './sql-database.ts';
+import { isSqlClient, sqlDatabase, type LibsqlClient, type SqlDatabase, type SqlRow, type SqlStatement, type SyncSqlClient } from '../sqlite/sql-database.ts';
 import { addEntry, changeEntry, entryOf, findEntries, forgetEntries, listEntries, SELECT_TOTALS, TABLES, type Piece, type Question } from './sqlite-tables.ts';
 import { askedTerms, selectScores, selectVocabulary } from './sqlite-words.ts';
 
-export type { LibsqlClient, SqlRow, SqlStatement, SqlValue, SyncSqlClient, SyncSqlStatement } from './sql-database.ts';
+export type { LibsqlChange, LibsqlClient, LibsqlResult, SqlRow, SqlStatement, SqlValue, SyncSqlChange, SyncSqlClient, SyncSqlStatement } from '../sqlite/sql-database.ts';
 
 /** A database opened with `new DatabaseSync` of `node:sqlite` (Node 22.13 or later), or `new Database` of better-sqlite3. */
 export interface SyncMemoryClient extends SyncSqlClient {

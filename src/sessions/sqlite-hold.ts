@@ -8,7 +8,7 @@ import { randomUUID } from 'node:crypto';
 import { shownId } from './file-errors.ts';
 import { describeOwner, HEARTBEAT_LIMIT_MS, HEARTBEAT_MS, isAlive, ownerText, readOwner } from './lock-owner.ts';
 import { SessionError } from './session-store.ts';
-import type { SqlDatabase } from './sql-database.ts';
+import type { SqlDatabase } from '../sqlite/sql-database.ts';
 import { beat, foundSession, selectSession, takeSession, type FoundSession, type Writer } from './sqlite-tables.ts';
 
 /** How often a session may slip away to others before somebody who wants it gives up. */

@@ -9,7 +9,7 @@ import type { Runtime } from '../core/runtime.ts';
 import { shownId, storeFailed } from './file-errors.ts';
 import { assertEventList, assertSessionId, decodeHeader, encodeHeader, EventDecoder, EventEncoder, headerOf } from './session-codec.ts';
 import { SessionError, type SessionContent, type SessionEvent, type SessionHeader, type SessionLog, type SessionRepair, type SessionSnapshot } from './session-store.ts';
-import type { SqlDatabase, SqlRow, SqlStatement } from './sql-database.ts';
+import type { SqlDatabase, SqlRow, SqlStatement } from '../sqlite/sql-database.ts';
 import { confirmHold, insertChild, insertEvents, newRow, putSnapshot, selectChild, selectEvents, selectSnapshot, type Writer } from './sqlite-tables.ts';
 import { assertSnapshot, usableSnapshot } from './usable-snapshot.ts';
 

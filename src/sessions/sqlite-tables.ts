@@ -7,7 +7,7 @@
  * - Heartbeats are by the clock of the database, which all writers share.
  */
 import { randomInt } from 'node:crypto';
-import type { SqlRow, SqlStatement, SqlValue } from './sql-database.ts';
+import type { SqlRow, SqlStatement, SqlValue } from '../sqlite/sql-database.ts';
 
 /** Milliseconds since the epoch, by the clock of the database. */
 const NOW = `CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)`;

@@ -9,12 +9,12 @@ import { systemRuntime, type Runtime } from '../core/runtime.ts';
 import { shownId, storeFailed } from './file-errors.ts';
 import { assertEventList, assertSessionId, decodeHeader, encodeHeader, EventEncoder, headerOf } from './session-codec.ts';
 import { SessionError, type SessionHeader, type SessionLog, type SessionRepair, type SessionStore, type SessionSummary } from './session-store.ts';
-import { isSqlClient, sqlDatabase, type SqlClient, type SqlDatabase, type SqlRow } from './sql-database.ts';
+import { isSqlClient, sqlDatabase, type SqlClient, type SqlDatabase, type SqlRow } from '../sqlite/sql-database.ts';
 import { Heart, newWriter, take } from './sqlite-hold.ts';
 import { decodeEvents, readHeader, SqliteLog } from './sqlite-log.ts';
 import { deleteSession, foundSession, insertEvents, insertSession, newRow, releaseSession, SELECT_SESSIONS, selectAll, selectSession, TABLES, type Writer } from './sqlite-tables.ts';
 
-export type { LibsqlClient, SqlClient, SqlRow, SqlStatement, SqlValue, SyncSqlClient, SyncSqlStatement } from './sql-database.ts';
+export type { LibsqlChange, LibsqlClient, LibsqlResult, SqlClient, SqlRow, SqlStatement, SqlValue, SyncSqlChange, SyncSqlClient, SyncSqlStatement } from '../sqlite/sql-database.ts';
 
 /** Options of {@link sqliteSessionStore}. */
 export interface SqliteSessionStoreOptions {

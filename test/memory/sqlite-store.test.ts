@@ -1,5 +1,4 @@
 /** What only the memory store in SQLite has: other processes, other libraries, and rows that nobody can read. */
-import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { createClient } from '@libsql/client';
 import fc from 'fast-check';
@@ -137,10 +136,4 @@ describe('a memory store in SQLite', () => {
 
     expect(await ids(store)).toStrictEqual(await ids(model));
   });
-});
-
-it('what sessions and memory know of SQL databases is the same', async () => {
-  const read = (room: string): Promise<string> => readFile(path.join(import.meta.dirname, '../../src', room, 'sql-database.ts'), 'utf8');
-
-  expect(await read('memory')).toBe(await read('sessions'));
 });

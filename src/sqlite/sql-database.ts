@@ -20,14 +20,32 @@ export interface SqlStatement {
 /** A row of an answer, by column. */
 export type SqlRow = Readonly<Record<string, unknown>>;
 
+/** What a statement changed, as `@libsql/client` says it. */
+export interface LibsqlChange {
+  /** How many rows. */
+  readonly rowsAffected: number;
+}
+
+/** What a statement gave, as `@libsql/client` says it. */
+export interface LibsqlResult extends LibsqlChange {
+  /** Its rows. */
+  readonly rows: readonly SqlRow[];
+}
+
+/** What a statement changed, as the synchronous libraries say it. */
+export interface SyncSqlChange {
+  /** How many rows. */
+  readonly changes: number | bigint;
+}
+
 /** A database opened with `createClient` of `@libsql/client`. */
 export interface LibsqlClient {
   /** How it reaches its database: `file` for one on this machine. */
   readonly protocol?: string | undefined;
   /** Runs one statement. */
-  execute(statement: SqlStatement): Promise<{ readonly rows: readonly SqlRow[]; readonly rowsAffected: number }>;
+  execute(statement: SqlStatement): Promise<LibsqlResult>;
   /** Runs several in one transaction. */
-  batch(statements: SqlStatement[], mode: 'write' | 'deferred'): Promise<readonly { readonly rowsAffected: number }[]>;
+  batch(statements: SqlStatement[], mode: 'write' | 'deferred'): Promise<readonly LibsqlChange[]>;
 }
 
 /** A database opened with `new DatabaseSync` of `node:sqlite`, or `new Database` of better-sqlite3. */
@@ -43,7 +61,7 @@ export interface SyncSqlStatement {
   /** Runs it, for the rows it gives. */
   all(...args: SqlValue[]): unknown[];
   /** Runs it, for what it changes. */
-  run(...args: SqlValue[]): { readonly changes: number | bigint };
+  run(...args: SqlValue[]): SyncSqlChange;
 }
 
 /** An opened database of any of the libraries. */
