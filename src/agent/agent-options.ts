@@ -26,7 +26,7 @@ import type { SystemPromptParts } from './system-prompt.ts';
 /** Steps of a turn: enough for real work, and a loop that burns money ends. */
 const DEFAULT_MAX_STEPS = 25;
 
-export const AGENT_ARGUMENT = { taker: 'createAgent', example: 'createAgent({ llm, tools: [search] })' } as const;
+const AGENT_ARGUMENT = { taker: 'createAgent', example: 'createAgent({ llm, tools: [search] })' } as const;
 
 /** What a function that gives the system prompt is told. */
 export interface PromptInfo {

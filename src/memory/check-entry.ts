@@ -7,9 +7,9 @@ import { isRecord } from '../core/json.ts';
 import type { MemoryChange, MemoryEntry, MemoryFilter, MemoryKind, MemoryScope } from './memory-store.ts';
 
 /** Every kind. */
-export const MEMORY_KINDS: readonly MemoryKind[] = ['fact', 'experience', 'working'];
+const MEMORY_KINDS: readonly MemoryKind[] = ['fact', 'experience', 'working'];
 /** Every scope. */
-export const MEMORY_SCOPES: readonly MemoryScope[] = ['user', 'agent', 'project', 'session'];
+const MEMORY_SCOPES: readonly MemoryScope[] = ['user', 'agent', 'project', 'session'];
 
 type Check = (value: unknown) => boolean;
 

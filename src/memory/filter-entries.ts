@@ -2,7 +2,7 @@
 import type { MemoryEntry, MemoryFilter, MemoryOwner } from './memory-store.ts';
 
 /** One text for each owner, and another for any other owner. */
-export function ownerKey({ scope, scopeId }: MemoryOwner): string {
+function ownerKey({ scope, scopeId }: MemoryOwner): string {
   // No scope has a colon.
   return `${scope}:${scopeId}`;
 }

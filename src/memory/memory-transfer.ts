@@ -49,7 +49,7 @@ export function readMemoryExport(data: unknown): ImportedMemories {
 }
 
 /** Equal for entries that say the same of the same owner: one of them is enough. */
-export function duplicateKey({ scope, scopeId, kind, text }: MemoryEntry): string {
+function duplicateKey({ scope, scopeId, kind, text }: MemoryEntry): string {
   return JSON.stringify([scope, scopeId, kind, text]);
 }
 
