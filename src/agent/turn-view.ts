@@ -12,6 +12,7 @@
  */
 import type { CompactionEvent, LoopEvent, MessageEvent, StepBeginEvent, TurnBeginEvent, TurnEndEvent, TurnInterruptedEvent, TurnResumeEvent, TurnSuspendEvent, UsageEvent } from '../core/events.ts';
 import { addUsage, NO_USAGE } from '../core/usage.ts';
+import type { SessionEvent } from '../sessions/session-store.ts';
 import { changeCall, closeStep, hasCall, isWhole, openStep, reduceStep, resumeStep, seenRunning, type ShownStepEvent, spendOnStep, suspendStep } from './turn-view-step.ts';
 import type { CompactionView, StepView, TurnsView, TurnView } from './turn-view-types.ts';
 
@@ -43,13 +44,15 @@ export function emptyTurnsView(): TurnsView {
  * });
  * ```
  */
-export function reduceTurnsView(view: TurnsView, event: LoopEvent): TurnsView {
+export function reduceTurnsView(view: TurnsView, event: LoopEvent | SessionEvent): TurnsView {
+  // They are about the session, and show up in a turn by what comes of them.
+  if (event.type === 'input.queued' || event.type === 'input.removed' || event.type === 'handoff') return view;
   const isOwnBegin = event.type === 'turn.begin' && pathOf(event).length === 0;
   return reduceAt(isOwnBegin ? abandonOthers(view, event) : view, event, 0);
 }
 
 /** The view of a session's events, oldest first. */
-export function turnsView(events: Iterable<LoopEvent>): TurnsView {
+export function turnsView(events: Iterable<LoopEvent | SessionEvent>): TurnsView {
   let view = EMPTY;
   for (const event of events) view = reduceTurnsView(view, event);
   return view;
