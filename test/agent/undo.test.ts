@@ -187,6 +187,15 @@ describe('fork', () => {
     expect([session.status, queued(session)]).toStrictEqual(['suspended', ['later']]);
   });
 
+  it('E12 A8 leaves out what is queued, which is said in the session that has it', async () => {
+    const { session, agent } = await startAgent(['1']);
+    await session.run('a').result;
+    session.hold();
+    await session.followUp('later');
+    const fork = await agent.openSession({ fork: { sessionId: 's' } });
+    expect([queued(fork), queued(session)]).toStrictEqual([[], ['later']]);
+  });
+
   it('E12 of a session whose first turn waits is empty', async () => {
     const { session, agent } = await startAgent([toolCall('echo')], { tools: [echoTool()], hooks: [suspendAll()] });
     await session.run('a').result;
