@@ -1,4 +1,5 @@
-import { createEventDispatcher, createTranscript, defineTool, runTurn } from 'turnloop';
+import { defineTool } from 'turnloop';
+import { createAgent } from 'turnloop/agent';
 import { scriptedLLM, toolCall } from 'turnloop/testing';
 
 const weather = defineTool({
@@ -9,21 +10,14 @@ const weather = defineTool({
   execute: async ({ city }) => `18 °C and dry in ${String(city)}`,
 });
 
-// Any LLM goes here; this one plays a script, so that the program runs without a key.
+// Any model goes here; this one plays a script, so that the program runs without a key.
 const llm = scriptedLLM([toolCall('weather', { city: 'Oslo' }), 'Take no umbrella.']);
 
-const transcript = createTranscript();
-const result = await runTurn({
-  llm,
-  tools: [weather],
-  input: 'Do I need an umbrella in Oslo?',
-  buildMessages: transcript.buildMessages,
-  dispatchEvent: createEventDispatcher({
-    record: transcript.record,
-    emit: (event) => {
-      if (event.type === 'text.delta') process.stdout.write(event.text);
-      if (event.type === 'tool.result') console.log(`[${event.name}]`);
-    },
-  }),
-});
-console.log(`\n${result.stopReason} after ${result.steps} steps`);
+const agent = createAgent({ llm, tools: [weather] });
+const turn = agent.run('Do I need an umbrella in Oslo?');
+for await (const event of turn) {
+  if (event.type === 'tool.result') console.log(`[${event.name}]`);
+  if (event.type === 'text.delta') process.stdout.write(event.text);
+}
+const { stopReason, steps } = await turn.result;
+console.log(`\n${stopReason} after ${steps} steps`);

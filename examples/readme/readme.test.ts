@@ -1,17 +1,31 @@
 /** The README's programs are these files, word for word, and they run. */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text as textOfStream } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 
 const folder = new URL('./', import.meta.url);
 const root = new URL('../../', folder);
 const readme = readFileSync(new URL('README.md', root), 'utf8');
 const tests = ['readme.test.ts', 'custom-llm.test.ts', 'chat-loop.test.ts'];
 const programs = readdirSync(folder).filter((name) => !tests.includes(name));
+
+const TSX = import.meta.resolve('tsx');
+/** Programs run in a folder of their own, and find the library all the same. */
+const ENV = { ...process.env, TSX_TSCONFIG_PATH: fileURLToPath(new URL('tsconfig.json', root)) };
+
+/** A folder that goes away after the test. */
+function makeFolder(): string {
+  const path = mkdtempSync(join(tmpdir(), 'readme-'));
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
 
 it.each(programs)('shows %s word for word', (name) => {
   const code = readFileSync(new URL(name, folder), 'utf8').trimEnd();
@@ -21,10 +35,15 @@ it.each(programs)('shows %s word for word', (name) => {
 
 it.each([
   ['quickstart.ts', '[weather]\nTake no umbrella.\nend_turn after 2 steps\n'],
+  ['sessions.ts', "[ 'end_turn', 'end_turn' ]\n1 5 7\na fork 4\nCounting 3\n"],
+  ['approvals.ts', `suspended [ 'echo {"text":"hello"} It is loud.' ]\nend_turn It said hello.\n`],
+  ['desk.ts', '7.00\nbilling\nstopped noKeys It holds a key.\n'],
+  ['run-turn.ts', '[weather]\nTake no umbrella.\nend_turn after 2 steps\n'],
   ['resume.ts', `suspended [ 'echo {"text":"hello"}' ]\nend_turn It said hello.\n`],
 ])('runs %s', (name, output) => {
-  const printed = execFileSync(process.execPath, ['--import', 'tsx', fileURLToPath(new URL(name, folder))], {
-    cwd: fileURLToPath(root),
+  const printed = execFileSync(process.execPath, ['--import', TSX, fileURLToPath(new URL(name, folder))], {
+    cwd: makeFolder(),
+    env: ENV,
     encoding: 'utf8',
   });
 
@@ -63,9 +82,67 @@ it('long-session.ts runs its turns on one budget', async () => {
   expect(printed).toContain('remainingTokens: 4999954');
 });
 
+it('notes.ts has under 40 lines, goes on where it was killed without doing anything twice, and remembers', async () => {
+  const code = readFileSync(new URL('notes.ts', folder), 'utf8');
+  expect(code.trimEnd().split('\n').length).toBeLessThan(40);
+  const cwd = makeFolder();
+  const asked: ChatRequest[] = [];
+  let onAsked: (() => void) | undefined;
+  const server = createServer((request, response) => {
+    void textOfStream(request).then((body) => {
+      const chat = JSON.parse(body) as ChatRequest;
+      if (chat.tools !== undefined) asked.push(chat);
+      const message = answerTo(chat);
+      onAsked?.();
+      // Whoever waits for the kill hears nothing.
+      if (onAsked === undefined || message.tool_calls !== undefined) {
+        response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ choices: [{ message, finish_reason: 'stop' }] }));
+      }
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const env = { ...ENV, OPENAI_BASE_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, OPENAI_API_KEY: '' };
+
+  const killed = spawn(process.execPath, ['--import', TSX, fileURLToPath(new URL('notes.ts', folder)), 'Note: milk'], { cwd, env });
+  await new Promise<void>((resolve) => {
+    onAsked = () => {
+      if (asked.length === 2) resolve(); // The note is made, and the model is to say so.
+    };
+  });
+  killed.kill('SIGKILL');
+  await once(killed, 'close');
+  onAsked = undefined;
+  const second = await run('notes.ts', env, { cwd, args: ['What did I note?'] });
+
+  expect(second).toStrictEqual({ code: 0, printed: '2 questions.\nend_turn \n' });
+  expect(readFileSync(join(cwd, 'notes.txt'), 'utf8')).toBe('milk\n');
+  await run('notes.ts', env, { cwd, args: ['Where do I buy it?'] });
+  expect(JSON.stringify(asked.at(-1)?.messages[1])).toContain('Buys at the corner.');
+});
+
+interface ChatRequest {
+  readonly messages: readonly { readonly role: string; readonly content: unknown }[];
+  readonly tools?: readonly unknown[];
+}
+
+/** Makes a note when told to, counts the questions otherwise, and always finds the same thing worth remembering. */
+function answerTo({ messages, tools }: ChatRequest): { content: string | null; tool_calls?: readonly unknown[] } {
+  if (tools === undefined) return { content: JSON.stringify({ entries: [{ text: 'Buys at the corner.', kind: 'fact', scope: 'agent', importance: 1 }] }) };
+  const last = messages.at(-1);
+  if (last?.role === 'user' && JSON.stringify(last.content).includes('Note: ')) {
+    return { content: null, tool_calls: [{ id: 'c', type: 'function', function: { name: 'add_note', arguments: '{"text":"milk"}' } }] };
+  }
+  return { content: `${messages.filter(({ role }) => role === 'user').length} questions.` };
+}
+
 /** Runs a program to its end. Not synchronously: a server in this process has to answer it. */
-async function run(name: string, env: NodeJS.ProcessEnv): Promise<{ code: unknown; printed: string }> {
-  const child = spawn(process.execPath, ['--import', 'tsx', fileURLToPath(new URL(name, folder))], { cwd: fileURLToPath(root), env });
+async function run(name: string, env: NodeJS.ProcessEnv, { cwd = fileURLToPath(root), args = [] as readonly string[] } = {}): Promise<{ code: unknown; printed: string }> {
+  const child = spawn(process.execPath, ['--import', TSX, fileURLToPath(new URL(name, folder)), ...args], { cwd, env });
   const chunks: Buffer[] = [];
   child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
   const [code] = (await once(child, 'close')) as [unknown];
