@@ -7,19 +7,24 @@ import { isRecord, type JsonValue } from '../core/json.ts';
 import type { LLM } from '../core/llm.ts';
 import type { Runtime } from '../core/runtime.ts';
 import type { AnyTool, StandardSchema } from '../core/tool.ts';
-import { toolSet } from '../core/tool-input.ts';
-import type { StepInfo } from '../core/turn-options.ts';
-import type { ContextPolicy } from '../context/context-policy.ts';
+import { assertTurnOptions, type StepInfo } from '../core/turn-options.ts';
+import { createContextPolicy, type ContextPolicy } from '../context/context-policy.ts';
 import type { ContextPolicyOptions } from '../context/policy-settings.ts';
 import type { Memory } from '../memory/memory.ts';
-import type { ApprovalOptions } from '../policies/approval.ts';
+import { approval, type ApprovalOptions } from '../policies/approval.ts';
 import type { Budget } from '../policies/budget.ts';
+import { continuePaused, type ContinuePausedOptions } from '../policies/continue-paused.ts';
+import { loopGuard } from '../policies/loop-guard.ts';
 import type { LoopGuardOptions } from '../policies/loop-guard-options.ts';
+import { maxSteps } from '../policies/max-steps.ts';
 import type { RetryOptions } from '../policies/retry.ts';
+import type { ThinkTagsOptions } from '../policies/think-tags.ts';
 import type { TimeoutOptions } from '../policies/timeouts.ts';
 import type { SessionStore } from '../sessions/session-store.ts';
 import type { Agent } from './agent.ts';
+import { dispatchAgent } from './dispatch-agent.ts';
 import type { DispatchAgentOptions } from './dispatch-agent-options.ts';
+import { withGuardrails } from './guardrails.ts';
 import type { GuardrailOptions } from './guardrails-options.ts';
 import type { SystemPromptParts } from './system-prompt.ts';
 
@@ -75,6 +80,10 @@ export interface AgentOptions<Output = undefined> {
   readonly retry?: RetryOptions | false | undefined;
   /** Options of `withTimeouts`; false for none. @defaultValue its defaults, unless the model asks again by itself */
   readonly timeouts?: TimeoutOptions | false | undefined;
+  /** Options of `withThinkTags`, which makes thinking of `<think>` texts at the beginning of an answer; false for none. @defaultValue its defaults */
+  readonly thinkTags?: ThinkTagsOptions | false | undefined;
+  /** Options of `continuePaused`, which goes on with replies that a provider paused for tools of its own; false for none. @defaultValue its defaults */
+  readonly continuePaused?: ContinuePausedOptions | false | undefined;
   /** A context policy or the options of one; false for none. @defaultValue one for each session, with its defaults */
   readonly context?: ContextPolicy | ContextPolicyOptions | false | undefined;
   /** Options of `loopGuard`; false for none. @defaultValue its defaults */
@@ -128,6 +137,8 @@ const OPTIONS: Readonly<Record<keyof AgentOptions, true>> = {
   stopWhen: true,
   retry: true,
   timeouts: true,
+  thinkTags: true,
+  continuePaused: true,
   context: true,
   loopGuard: true,
   approval: true,
@@ -160,10 +171,19 @@ export function assertAgentOptions(options: AgentOptions<unknown>): void {
   assertOptions(options, OPTIONS, AGENT_ARGUMENT);
   assertLLM(options.llm, AGENT_ARGUMENT);
   assertNumbers(options, { deadlineMs: { least: 0, orInfinity: true }, graceMs: { least: 0 }, maxParallelTools: { least: 1, whole: true, orInfinity: true } }, AGENT_ARGUMENT);
+  // Each part refuses what it cannot take: here, and not when the first turn runs.
+  const { llm, tools, hooks, recoveries, stopWhen, request, context, loopGuard: guard, approval: asked, subAgents, guardrails, continuePaused: paused } = options;
+  assertTurnOptions({ llm, buildMessages: () => [], dispatchEvent: () => undefined, tools, hooks, recoveries, stopWhen, request });
+  maxSteps(stepLimit(options));
+  if (context !== undefined && context !== false && !isContextPolicy(context)) createContextPolicy(context);
+  if (guard !== undefined && guard !== false) loopGuard(guard);
+  if (asked !== undefined) approval(asked);
+  if (typeof subAgents === 'object') dispatchAgent(subAgents);
+  if (guardrails !== undefined) withGuardrails(llm, guardrails);
+  if (paused !== undefined && paused !== false) continuePaused(paused);
   const given: { readonly [Name in keyof AgentOptions]: unknown } = options;
   assertText('name', given.name);
   assertText('description', given.description);
-  if (given.tools !== undefined && typeof given.tools !== 'function') toolSet(options.tools as readonly AnyTool[]);
   for (const tool of options.deferredTools ?? []) assertTool(tool, { ...AGENT_ARGUMENT, example: 'createAgent({ llm, deferredTools: [search] })' });
   if (given.systemPrompt !== undefined && typeof given.systemPrompt !== 'string' && typeof given.systemPrompt !== 'function' && !isRecord(given.systemPrompt)) {
     throw new TypeError(`createAgent: \`systemPrompt\` must be a text, sections or a function, not ${typeof given.systemPrompt}. For example: createAgent({ llm, systemPrompt: 'Be brief.' }).`);
@@ -171,13 +191,28 @@ export function assertAgentOptions(options: AgentOptions<unknown>): void {
   if (given.followUps !== undefined && given.followUps !== 'one' && given.followUps !== 'all') {
     throw new TypeError(`createAgent: \`followUps\` must be 'one' or 'all', not ${JSON.stringify(given.followUps)}. For example: createAgent({ llm, followUps: 'all' }).`);
   }
-  const { sessions } = given;
-  if (sessions !== undefined && !(isRecord(sessions) && ['create', 'open', 'read', 'list', 'delete'].every((name) => typeof sessions[name] === 'function'))) {
-    throw new TypeError("createAgent: `sessions` must be a session store. For example: createAgent({ llm, sessions: fileSessionStore('./sessions') }).");
+  assertMembers('sessions', given.sessions, { methods: ['create', 'open', 'read', 'list', 'delete'], example: "createAgent({ llm, sessions: fileSessionStore('./sessions') })" });
+  assertMembers('memory', given.memory, { methods: ['openSession'], example: "createAgent({ llm, memory: createMemory({ store }) })" });
+  assertMembers('runtime', given.runtime, { methods: ['now', 'setTimer', 'createId', 'random'], example: 'createAgent({ llm, runtime: virtualRuntime() })' });
+  for (const [name, one] of Object.entries(options.learned ?? {})) {
+    assertMembers(`learned.${name}`, one, { methods: ['snapshot', 'restore'], example: 'createAgent({ llm, learned: { notes: { snapshot, restore } } })' });
+  }
+  if (given.handoffs !== undefined && typeof given.handoffs !== 'function' && !Array.isArray(given.handoffs)) {
+    throw new TypeError('createAgent: `handoffs` must be a list of agents, or a function that gives one. For example: createAgent({ llm, handoffs: [billing] }).');
   }
   if (given.onProblem !== undefined && typeof given.onProblem !== 'function') {
     throw new TypeError('createAgent: `onProblem` must be a function. For example: createAgent({ llm, onProblem: console.error }).');
   }
+}
+
+/** Whether it is a policy rather than the options of one. */
+export function isContextPolicy(context: ContextPolicy | ContextPolicyOptions | false | undefined): context is ContextPolicy {
+  return typeof context === 'object' && 'hooks' in context && 'recoveries' in context;
+}
+
+function assertMembers(name: string, value: unknown, { methods, example }: { readonly methods: readonly string[]; readonly example: string }): void {
+  if (value === undefined || (isRecord(value) && methods.every((method) => typeof value[method] === 'function'))) return;
+  throw new TypeError(`createAgent: \`${name}\` must have ${methods.join(', ')}. For example: ${example}.`);
 }
 
 function assertText(name: string, value: unknown): void {

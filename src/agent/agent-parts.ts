@@ -3,6 +3,7 @@ import type { LLM } from '../core/llm.ts';
 import type { AnyTool } from '../core/tool.ts';
 import { withBudget } from '../policies/with-budget.ts';
 import { isRetrying, withRetry } from '../policies/retry.ts';
+import { withThinkTags } from '../policies/think-tags.ts';
 import { withTimeouts } from '../policies/timeouts.ts';
 import type { Agent } from './agent.ts';
 import type { AgentOptions } from './agent-options.ts';
@@ -47,7 +48,8 @@ export function agentParts(name: string, options: AgentOptions<unknown>): AgentP
 }
 
 /** The model as an agent asks it: limited in time, within the budget, and again after a passing failure. */
-function policedLLM({ llm, retry, timeouts, budget }: AgentOptions<unknown>): LLM {
+function policedLLM({ llm: given, retry, timeouts, budget, thinkTags }: AgentOptions<unknown>): LLM {
+  const llm = thinkTags === false ? given : withThinkTags(given, thinkTags ?? {});
   // Whoever put a retry around it has chosen: times that run over all its attempts would end it early.
   const isOwn = isRetrying(llm);
   const isTimed = timeouts !== false && (timeouts !== undefined || !isOwn);

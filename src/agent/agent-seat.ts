@@ -10,6 +10,7 @@ import type { LLM } from '../core/llm.ts';
 import type { AnyTool } from '../core/tool.ts';
 import type { StepInfo } from '../core/turn-options.ts';
 import { approval } from '../policies/approval.ts';
+import { continuePaused } from '../policies/continue-paused.ts';
 import { loopGuard } from '../policies/loop-guard.ts';
 import type { PromptInfo } from './agent-options.ts';
 import type { AgentParts } from './agent-parts.ts';
@@ -40,6 +41,7 @@ export class AgentSeat {
       ...(options.hooks ?? []),
       ...(options.approval === undefined ? [] : [approval(options.approval)]),
       ...(options.loopGuard === false ? [] : [loopGuard(options.loopGuard ?? {})]),
+      ...(options.continuePaused === false ? [] : [continuePaused(options.continuePaused ?? {})]),
       ...(parts.answer?.hooks ?? []),
     ];
   }

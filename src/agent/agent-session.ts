@@ -463,11 +463,19 @@ export class AgentSession<Output> implements Session<Output> {
     if (this.#closing === undefined) {
       this.#background(this.#saveSnapshot(LEAST_EVENTS_OF_SNAPSHOT));
       if (isWell) {
-        this.#background(this.#cast.remember(turnId));
+        this.#background(this.#remember(turnId));
         this.#startQueued();
       }
     }
     stream.end(failure);
+  }
+
+  /** Learns from a turn beside those that follow, and records what it cost once none of them runs. */
+  async #remember(turnId: string): Promise<void> {
+    const spent = await this.#cast.remember(turnId);
+    if (spent === undefined) return;
+    while (this.#running !== undefined) await this.#running.turn.result.catch(() => undefined);
+    await this.#append(spent);
   }
 
   #startQueued(): Turn<Output> | undefined {

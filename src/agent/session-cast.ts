@@ -5,7 +5,7 @@
  *   has the conversation brings model, prompt, tools and hooks of its own.
  * - Within a turn prompt and memory stand still, so that each request begins with the one before.
  */
-import type { CompactionEdit, CompactionEvent } from '../core/events.ts';
+import type { CompactionEdit, CompactionEvent, UsageEvent } from '../core/events.ts';
 import { messageOf, TurnloopError } from '../core/errors.ts';
 import type { Hook } from '../core/hooks.ts';
 import type { JsonObject, JsonValue } from '../core/json.ts';
@@ -17,7 +17,6 @@ import { NO_USAGE } from '../core/usage.ts';
 import type { CompactionReport, CompactOptions } from '../context/compact-now.ts';
 import { createContextPolicy, type ContextPolicy } from '../context/context-policy.ts';
 import { createTokenEstimator, type TokenEstimator } from '../context/token-estimator.ts';
-import type { ContextPolicyOptions } from '../context/policy-settings.ts';
 import type { EstimatorSnapshot } from '../context/token-snapshot.ts';
 import type { MemorySession } from '../memory/memory-session.ts';
 import type { MemoryOwner } from '../memory/memory-store.ts';
@@ -25,7 +24,7 @@ import { maxBudget } from '../policies/max-budget.ts';
 import { maxSteps } from '../policies/max-steps.ts';
 import { strictHistory } from '../policies/strict-history.ts';
 import { SessionError, type SessionEvent } from '../sessions/session-store.ts';
-import { stepLimit } from './agent-options.ts';
+import { isContextPolicy, stepLimit } from './agent-options.ts';
 import { partsOf, type AgentParts } from './agent-parts.ts';
 import { AgentSeat } from './agent-seat.ts';
 import { dispatchAgent } from './dispatch-agent.ts';
@@ -137,13 +136,14 @@ export class SessionCast<Output> {
     return { ...result, agent, ...(output !== undefined && { output }) };
   }
 
-  /** Learns from a turn that is over, as far as it is worth it. */
-  async remember(turnId: string): Promise<void> {
-    if (this.#memory === undefined) return;
+  /** Learns from a turn that is over, as far as it is worth it. @returns What that cost, to be recorded between two turns. */
+  async remember(turnId: string): Promise<UsageEvent | undefined> {
+    if (this.#memory === undefined) return undefined;
     const messages = this.#session.state.transcript.buildMessages().filter(({ id }) => !this.#knownMessages.has(id));
     const { usage, modelId } = await this.#memory.extract({ messages, turnId });
-    if (modelId === undefined) return;
-    await this.#session.append({ type: 'usage', turnId, at: this.runtime.now(), modelId, purpose: 'other', usage });
+    if (modelId === undefined) return undefined;
+    // The turn is over: what is spent behind it stands under an id of its own.
+    return { type: 'usage', turnId: this.runtime.createId('turn'), at: this.runtime.now(), modelId, purpose: 'other', usage };
   }
 
   /** What is remembered, asked once in a turn; undefined without a memory. */
@@ -304,7 +304,7 @@ export class SessionCast<Output> {
 }
 
 /** Name of what the token estimator has learned, in a snapshot. */
-const ESTIMATOR = 'estimator';
+const ESTIMATOR = 'turnloop.estimator';
 
 /** The clock of an agent's sessions. */
 export function runtimeOf({ options }: AgentParts): Runtime {
@@ -314,8 +314,4 @@ export function runtimeOf({ options }: AgentParts): Runtime {
 /** The history behind what is remembered. */
 function withBlock(block: UserMessage | undefined, messages: readonly Message[]): readonly Message[] {
   return block === undefined ? messages : [block, ...messages];
-}
-
-function isContextPolicy(context: ContextPolicy | ContextPolicyOptions | false | undefined): context is ContextPolicy {
-  return typeof context === 'object' && 'hooks' in context && 'recoveries' in context;
 }

@@ -31,7 +31,7 @@ describe('SH1 agent', () => {
     createAgent({ llm, tool });
     expectTypeOf<keyof AgentOptions>().toEqualTypeOf<
       | 'name' | 'description' | 'llm' | 'systemPrompt' | 'tools' | 'deferredTools' | 'maxSteps' | 'stopWhen' | 'retry' | 'timeouts' | 'context'
-      | 'loopGuard' | 'approval' | 'budget' | 'guardrails' | 'hooks' | 'recoveries' | 'request' | 'output' | 'memory' | 'subAgents' | 'handoffs'
+      | 'loopGuard' | 'thinkTags' | 'continuePaused' | 'approval' | 'budget' | 'guardrails' | 'hooks' | 'recoveries' | 'request' | 'output' | 'memory' | 'subAgents' | 'handoffs'
       | 'sessions' | 'learned' | 'followUps' | 'deadlineMs' | 'graceMs' | 'maxParallelTools' | 'runtime' | 'onProblem'
     >();
   });

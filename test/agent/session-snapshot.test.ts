@@ -165,7 +165,7 @@ describe('a snapshot', () => {
       expect(problems).toStrictEqual([]);
       return store.snapshots[0]?.state;
     };
-    expect(await state({})).toHaveProperty('estimator');
+    expect(await state({})).toHaveProperty(['turnloop.estimator']);
     expect(await state({ context: createContextPolicy() })).toStrictEqual({});
     expect(await state({ context: false })).toStrictEqual({});
   });
@@ -178,7 +178,7 @@ describe('a snapshot', () => {
     const survivor = await store.survivor();
     const log = await survivor.open('s');
     await log.load();
-    await log.saveSnapshot({ ...store.snapshots[0]!, state: { estimator: { version: 'x', samples: [1] } } });
+    await log.saveSnapshot({ ...store.snapshots[0]!, state: { 'turnloop.estimator': { version: 'x', samples: [1] } } });
     await log.close();
 
     const problems: string[] = [];
