@@ -119,7 +119,8 @@ it('notes.ts has under 40 lines, goes on where it was killed without doing anyth
   onAsked = undefined;
   const second = await run('notes.ts', env, { cwd, args: ['What did I note?'] });
 
-  expect(second).toStrictEqual({ code: 0, printed: '2 questions.\nend_turn \n' });
+  expect(second).toStrictEqual({ code: 0, printed: 'Well.\nend_turn \n' });
+  expect(JSON.stringify(asked.at(-1)?.messages)).toMatch(/Note: milk.*Well\..*What did I note\?/);
   expect(readFileSync(join(cwd, 'notes.txt'), 'utf8')).toBe('milk\n');
   await run('notes.ts', env, { cwd, args: ['Where do I buy it?'] });
   expect(JSON.stringify(asked.at(-1)?.messages[1])).toContain('Buys at the corner.');
@@ -130,14 +131,14 @@ interface ChatRequest {
   readonly tools?: readonly unknown[];
 }
 
-/** Makes a note when told to, counts the questions otherwise, and always finds the same thing worth remembering. */
+/** Makes a note when told to, and always finds the same thing worth remembering. */
 function answerTo({ messages, tools }: ChatRequest): { content: string | null; tool_calls?: readonly unknown[] } {
   if (tools === undefined) return { content: JSON.stringify({ entries: [{ text: 'Buys at the corner.', kind: 'fact', scope: 'agent', importance: 1 }] }) };
   const last = messages.at(-1);
   if (last?.role === 'user' && JSON.stringify(last.content).includes('Note: ')) {
     return { content: null, tool_calls: [{ id: 'c', type: 'function', function: { name: 'add_note', arguments: '{"text":"milk"}' } }] };
   }
-  return { content: `${messages.filter(({ role }) => role === 'user').length} questions.` };
+  return { content: 'Well.' };
 }
 
 /** Runs a program to its end. Not synchronously: a server in this process has to answer it. */
