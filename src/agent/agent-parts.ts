@@ -48,7 +48,7 @@ export function agentParts(name: string, options: AgentOptions<unknown>): AgentP
 }
 
 /** The model as an agent asks it: limited in time, within the budget, and again after a passing failure. */
-function policedLLM({ llm: given, retry, timeouts, budget, thinkTags }: AgentOptions<unknown>): LLM {
+export function policedLLM({ llm: given, retry, timeouts, budget, thinkTags }: AgentOptions<unknown>): LLM {
   const llm = thinkTags === false ? given : withThinkTags(given, thinkTags ?? {});
   // Whoever put a retry around it has chosen: times that run over all its attempts would end it early.
   const isOwn = isRetrying(llm);

@@ -13,7 +13,7 @@ import { isUserMessage, userMessage, type Message, type UserMessage } from '../c
 import { closeOpenTurn, runTurn } from '../core/run-turn.ts';
 import type { Runtime } from '../core/runtime.ts';
 import type { TurnStopReason } from '../core/stop-reason.ts';
-import type { PendingCall } from '../core/tool.ts';
+import type { PendingCall, ToolCallDecision } from '../core/tool.ts';
 import type { OpenTurn } from '../core/transcript.ts';
 import { createTurnControl, type SteerOutcome, type TurnControl } from '../core/turn-control.ts';
 import { inputOf } from '../core/turn-options.ts';
@@ -194,7 +194,17 @@ export class AgentSession<Output> implements Session<Output> {
     if (open.missingInput > 0 && input === undefined) {
       throw new TypeError('The turn was begun and its input is not recorded. Pass it again, session.resume({ input }), or start anew with session.run(input, { denyPending: true }).');
     }
+    this.#assertDecisions(open, options.decisions);
     return this.#start({ options, input, open });
+  }
+
+  /** A decision about a call that does not wait, such as one that was decided before, would change nothing and say nothing. */
+  #assertDecisions({ turnId, step }: OpenTurn, decisions: readonly ToolCallDecision[] = []): void {
+    const suspended = (step?.calls ?? []).flatMap((call) => call.suspended ?? []);
+    const ids = new Set(suspended.flatMap(({ toolCallId, pending }) => [toolCallId, ...pending.map((call) => call.toolCallId)]));
+    const unknown = decisions.find(({ toolCallId }) => !ids.has(toolCallId));
+    if (unknown === undefined) return;
+    throw new SessionError('not_pending', `Call "${unknown.toolCallId}" of turn "${turnId}" does not wait for a decision; ${ids.size === 0 ? 'none does' : `these do: ${[...ids].join(', ')}`}. session.pending() tells.`);
   }
 
   /** The input of a turn that died before it was recorded, where it came from the queue and so is there still. */

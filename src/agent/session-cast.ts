@@ -9,6 +9,7 @@ import type { CompactionEdit, CompactionEvent, UsageEvent } from '../core/events
 import { messageOf, TurnloopError } from '../core/errors.ts';
 import type { Hook } from '../core/hooks.ts';
 import type { JsonObject, JsonValue } from '../core/json.ts';
+import type { LLM } from '../core/llm.ts';
 import type { Message, UserMessage } from '../core/message.ts';
 import { systemRuntime, type Runtime } from '../core/runtime.ts';
 import type { AnyTool, ToolContext } from '../core/tool.ts';
@@ -25,10 +26,10 @@ import { maxSteps } from '../policies/max-steps.ts';
 import { strictHistory } from '../policies/strict-history.ts';
 import { SessionError, type SessionEvent } from '../sessions/session-store.ts';
 import { isContextPolicy, stepLimit } from './agent-options.ts';
-import { partsOf, type AgentParts } from './agent-parts.ts';
+import { partsOf, policedLLM, type AgentParts } from './agent-parts.ts';
 import { AgentSeat } from './agent-seat.ts';
 import { dispatchAgent } from './dispatch-agent.ts';
-import type { DispatchAgentOptions } from './dispatch-agent-options.ts';
+import type { DispatchAgentOptions, SubAgentType } from './dispatch-agent-options.ts';
 import { handoffTool, onlyFor, type HandoffTarget } from './handoff.ts';
 import type { RunOptions, ResumeTurnOptions } from './session.ts';
 import type { SessionState } from './session-state.ts';
@@ -293,7 +294,7 @@ export class SessionCast<Output> {
       ...(graceMs !== undefined && { graceMs: graceMs / 2 }),
       openLog: (toolCallId) => this.#session.openSubAgentLog(toolCallId),
     };
-    return [dispatchAgent({ ...shared, ...(subAgents === true ? {} : subAgents) })];
+    return [dispatchAgent({ ...shared, ...(subAgents === true ? {} : policedModels(parts, subAgents)) })];
   }
 
   readonly #handOver = async (target: HandoffTarget, { turnId, toolCallId }: ToolContext): Promise<void> => {
@@ -309,6 +310,13 @@ const ESTIMATOR = 'turnloop.estimator';
 /** The clock of an agent's sessions. */
 export function runtimeOf({ options }: AgentParts): Runtime {
   return options.runtime ?? systemRuntime;
+}
+
+/** Models that sub-agents have of their own are limited as the agent's is. */
+function policedModels({ options }: AgentParts, { llm, types, ...rest }: DispatchAgentOptions): DispatchAgentOptions {
+  const policed = (own: LLM | undefined): { readonly llm?: LLM } => (own === undefined ? {} : { llm: policedLLM({ ...options, llm: own }) });
+  const policedTypes = Object.entries(types ?? {}).map(([name, type]): [string, SubAgentType] => [name, { ...type, ...policed(type.llm) }]);
+  return { ...rest, ...policed(llm), ...(types !== undefined && { types: Object.fromEntries(policedTypes) }) };
 }
 
 /** The history behind what is remembered. */

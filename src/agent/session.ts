@@ -104,7 +104,8 @@ export interface Session<Output = undefined> {
   /**
    * Goes on with the turn that is open: after decisions were made, or after a crash.
    *
-   * @throws {@link sessions.SessionError | SessionError} `no_open_turn`, `turn_running`, `session_closed`.
+   * @throws {@link sessions.SessionError | SessionError} `no_open_turn`, `not_pending` for a decision about a call
+   * that does not wait for one, `turn_running`, `session_closed`.
    */
   resume(options?: ResumeTurnOptions): Turn<Output>;
   /**

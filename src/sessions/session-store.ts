@@ -245,6 +245,8 @@ export type SessionErrorCode =
   | 'turn_open'
   /** No turn is open, so there is none to go on with. */
   | 'no_open_turn'
+  /** A decision is about a call that does not wait for one. */
+  | 'not_pending'
   /** The turn or message is not in the session. */
   | 'not_in_session'
   /** It was handed to an agent that is not known here. */

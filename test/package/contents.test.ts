@@ -9,7 +9,7 @@ import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
 import { DOORS, ROOT } from '../../scripts/doors.js';
 import { packed, runInConsumer } from './packed.ts';
-import { PINNED_DOORS } from './pins.ts';
+import { PINNED_DOORS, PINNED_NODE_DOORS } from './pins.ts';
 
 const installed = () => join(packed().consumer, 'node_modules/turnloop');
 
@@ -62,12 +62,14 @@ describe('the packed package', () => {
     expect(readdirSync(installed())).toStrictEqual(expect.arrayContaining(files));
   });
 
-  it.each(DOORS)('imports from $specifier nothing outside but its own peer', async ({ subpath, entry }) => {
+  it.each(DOORS)('imports from $specifier nothing outside but its own peer, and modules of Node only where it needs Node', async ({ subpath, entry }) => {
     const peer = PINNED_DOORS[subpath];
 
     const imports = await outsideImports(join(installed(), 'dist', `${entry}.js`));
 
-    expect(imports).toStrictEqual(peer === undefined ? [] : [peer]);
+    const isAllowed = (one: string): boolean => PINNED_NODE_DOORS.has(subpath) && one.startsWith('node:');
+
+    expect(imports.filter((one) => !isAllowed(one))).toStrictEqual(peer === undefined ? [] : [peer]);
   });
 
   it.each(DOORS)('declares $specifier with no types from outside but of its own peer', ({ subpath, entry }) => {

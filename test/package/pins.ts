@@ -22,6 +22,9 @@ export const PINNED_DOORS: Readonly<Record<string, string | undefined>> = {
   './emitter': 'eventemitter3',
 };
 
+/** Doors that need Node; the others run anywhere. */
+export const PINNED_NODE_DOORS: ReadonlySet<string> = new Set(['./memory', './sessions', './sessions/sqlite', './agent/files']);
+
 /** Every optional peer, and the versions it may have. */
 export const PINNED_PEERS: Readonly<Record<string, string>> = {
   eventemitter3: '^5.0.0',
