@@ -23,7 +23,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/{properties,package,server,mutations,fixtures}/**', '**/*.property.test.ts'],
+          exclude: ['test/{properties,package,server,kill,mutations,fixtures}/**', '**/*.property.test.ts'],
         },
       },
       {
@@ -58,6 +58,15 @@ export default defineConfig({
           globalSetup: ['test/package/build-and-pack.ts'],
           testTimeout: 2 * MINUTE_MS,
           hookTimeout: 2 * MINUTE_MS,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'kill',
+          include: ['test/kill/**/*.test.ts'],
+          testTimeout: 10 * MINUTE_MS,
+          hookTimeout: MINUTE_MS,
         },
       },
       {

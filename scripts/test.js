@@ -11,7 +11,7 @@ import { startVitest } from 'vitest/node';
 import { CountReporter, formatCounts } from './count-reporter.js';
 
 /** What `npm test` runs: all but `server`, which needs a real model server. */
-const DEFAULT_PROJECTS = ['unit', 'properties', 'types', 'package', 'examples'];
+const DEFAULT_PROJECTS = ['unit', 'properties', 'types', 'kill', 'package', 'examples'];
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
