@@ -16,10 +16,10 @@ export const FIRST_INPUT = 'Begin.';
 export const UNKNOWN = /not known whether it took effect/;
 
 /** Tokens of each reply: sums tell how many were counted. */
-export const REPLY_USAGE: Usage = toUsage({ inputTokens: 10, outputTokens: 1 });
+const REPLY_USAGE: Usage = toUsage({ inputTokens: 10, outputTokens: 1 });
 
 /** What the model says next. */
-export function nextReply({ messages }: Pick<LLMRequest, 'messages'>): readonly ReplyPart[] {
+function nextReply({ messages }: Pick<LLMRequest, 'messages'>): readonly ReplyPart[] {
   const prompt = textOf(messages.find(({ role }) => role === 'user'));
   const replies = messages.filter(({ role }) => role === 'assistant').length;
   const [, kind, name] = /^(task|nest) (.+)$/.exec(prompt) ?? [];
