@@ -8,7 +8,8 @@ import { loop } from './loop.ts';
 import { memory } from './memory.ts';
 import { request } from './request.ts';
 import { scheduler } from './scheduler.ts';
+import { sessionCases } from './sessions.ts';
 import { stream } from './stream.ts';
 import { wireCases } from './wire.ts';
 
-export const CASES: readonly BenchCase[] = [loop, stream, concurrency, scheduler, longTurn, request, ...wireCases, context, estimate, memory];
+export const CASES: readonly BenchCase[] = [loop, stream, concurrency, scheduler, longTurn, request, ...wireCases, context, estimate, memory, ...sessionCases];
