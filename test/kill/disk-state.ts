@@ -1,6 +1,6 @@
 /** Disk state: what of a session is on the disk when its process is dead, read without the store. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { basename, join } from 'node:path';
 
 /** What stands on the disk. */
 export interface DiskState {
@@ -30,12 +30,12 @@ export function readDisk(store: string): DiskState {
   let events = 0;
   let hasSnapshot = false;
   const leftOvers: string[] = [];
-  for (const path of filesBelow(store)) {
+  for (const path of filesOfSessions(store)) {
     const name = basename(path);
     if (name === 'snapshot.json') {
       JSON.parse(readFileSync(path, 'utf8'));
       hasSnapshot = true;
-    } else if (name === 'log.jsonl' && !basename(dirname(path)).startsWith('.tmp-')) {
+    } else if (name === 'log.jsonl') {
       const lines = readLines(path);
       events += lines.length - 1;
       for (const { type, toolCallId = '', name: tool } of lines) {
@@ -57,9 +57,12 @@ function readLines(path: string): readonly Line[] {
   return lines.map((line) => JSON.parse(line) as Line);
 }
 
-function filesBelow(folder: string): readonly string[] {
+/** A session or sub-agent that was being made when its process died is none yet; the store removes what there is of it in time. */
+function filesOfSessions(folder: string): readonly string[] {
   if (!existsSync(folder)) return [];
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => !entry.isDirectory())
-    .map((entry) => join(entry.parentPath, entry.name));
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (!entry.isDirectory()) return [path];
+    return entry.name.startsWith('.tmp-') ? [] : filesOfSessions(path);
+  });
 }

@@ -26,21 +26,32 @@ export interface Play {
   readonly agents: ReadonlyMap<string, readonly RecordedEvent[]>;
 }
 
+/** What else happens to a session while it is played. */
+export interface PlayOptions {
+  /** Called at each death, 0-based, with the folder of the store. */
+  readonly atDeath?: (death: number, store: string) => void;
+  /** Goes on beside the first process, with the folder of the session. */
+  readonly beside?: (folder: string) => Promise<void>;
+}
+
 /**
  * Plays a session: its processes die by the list, the last one comes to the end.
  *
  * @param deaths - With events counted from the start of the session.
  */
-export async function play(program: ChildProgram, deaths: readonly Death[]): Promise<Play> {
+export async function play(program: ChildProgram, deaths: readonly Death[], { atDeath, beside }: PlayOptions = {}): Promise<Play> {
   const folder = program.newFolder();
   const store = join(folder, 'store');
+  const besides = beside?.(folder);
   const states: DiskState[] = [];
-  let isDone = false;
-  for (let process = 0; !isDone; process += 1) {
+  for (let process = 0; ; process += 1) {
     const death = deaths[process];
     const task = { folder, process };
-    isDone = await program.run(death === undefined ? task : { ...task, death: inProcess(death, states.at(-1)?.events ?? 0) });
-    if (!isDone) states.push(readDisk(store));
+    const isDone = await program.run(death === undefined ? task : { ...task, death: inProcess(death, states.at(-1)?.events ?? 0) });
+    if (process === 0) await besides;
+    if (isDone) break;
+    states.push(readDisk(store));
+    atDeath?.(process, store);
   }
   const disk = readDisk(store);
   const report = JSON.parse(readFileSync(join(folder, REPORT_FILE), 'utf8')) as ChildReport;
