@@ -100,6 +100,8 @@ export class AgentSession<Output> implements Session<Output> {
   #queueRests = true;
   /** Events on their way into the log. */
   #appending = 0;
+  /** Why nothing more is written for the running turn. */
+  #turnFailure: { readonly error: unknown } | undefined;
   #closing: Promise<void> | undefined;
   /** Aborts, when the session is closed, what has no turn to be aborted with. */
   readonly #closed = new AbortController();
@@ -114,7 +116,7 @@ export class AgentSession<Output> implements Session<Output> {
       state,
       memoryOwners,
       append: (event) => this.#append(event),
-      openSubAgentLog: (toolCallId) => openSubAgentLog(log, toolCallId),
+      openSubAgentLog: (toolCallId) => this.#openSubAgentLog(toolCallId),
     });
     this.#readEvents = readEvents;
     this.repairs = repairs;
@@ -387,6 +389,31 @@ export class AgentSession<Output> implements Session<Output> {
     this.#tell(event);
   }
 
+  /**
+   * Writes for the running turn or a sub-agent of it. Once the store has failed one of them nothing more is written for any:
+   * that a sub-agent failed, or was aborted by the failure, is not what became of it. All go on where they were.
+   */
+  async #write<Value>(write: () => Promise<Value>): Promise<Value> {
+    if (this.#turnFailure !== undefined) throw this.#turnFailure.error;
+    try {
+      return await write();
+    } catch (error) {
+      if (!isTurnloopError(error) || error.code === 'store_failed') this.#turnFailure ??= { error };
+      throw error;
+    }
+  }
+
+  /** The log of a sub-agent below the session. */
+  async #openSubAgentLog(toolCallId: string): Promise<SubAgentLog> {
+    const log = await this.#write(() => this.#log.child(toolCallId));
+    return {
+      // Nothing but the events of its turn is ever put in.
+      load: async () => (await this.#write(() => log.load())).events as readonly RecordedEvent[],
+      record: (event) => this.#write(() => log.append([event])),
+      close: () => log.close(),
+    };
+  }
+
   #tell(event: AgentTurnEvent | SessionEvent): void {
     for (const listener of this.#listeners) {
       try {
@@ -426,7 +453,8 @@ export class AgentSession<Output> implements Session<Output> {
   }
 
   async #runJob({ options, input, open }: Job, { turnId, control, stream }: TurnWays): Promise<AgentTurnResult<Output>> {
-    const record = (event: RecordedEvent): Promise<void> => this.#record(event);
+    this.#turnFailure = undefined;
+    const record = (event: RecordedEvent): Promise<void> => this.#write(() => this.#record(event));
     const tell = (event: LoopEvent): void => {
       this.#tell(event);
     };
@@ -521,17 +549,6 @@ export class AgentSession<Output> implements Session<Output> {
       .finally(() => this.#work.delete(tracked));
     this.#work.add(tracked);
   }
-}
-
-/** The log of a sub-agent below a session. */
-async function openSubAgentLog(session: SessionLog, toolCallId: string): Promise<SubAgentLog> {
-  const log = await session.child(toolCallId);
-  return {
-    // Nothing but the events of its turn is ever put in.
-    load: async () => (await log.load()).events as readonly RecordedEvent[],
-    record: (event) => log.append([event]),
-    close: () => log.close(),
-  };
 }
 
 function assertInput(input: unknown, example: string): asserts input is AgentInput {
