@@ -27,17 +27,22 @@ interface SmallDisk {
   readonly remove: () => void;
 }
 
+function run(program: string, ...options: readonly string[]): void {
+  execFileSync(program, options, { stdio: 'ignore' });
+}
+
 function mountedDisk(folder: string): SmallDisk {
-  const mount = (...options: readonly string[]): void => void execFileSync('mount', options, { stdio: 'ignore' });
   mkdirSync(folder, { recursive: true });
-  mount('-t', 'tmpfs', '-o', `size=${ROOM_BYTES}`, 'tmpfs', folder);
+  run('mount', '-t', 'tmpfs', '-o', `size=${ROOM_BYTES}`, 'tmpfs', folder);
   return {
     files: nodeFileSystem,
     grow: () => {
-      mount('-o', 'remount,size=16m', folder);
+      run('mount', '-o', 'remount,size=16m', folder);
     },
     // Also where a test that failed left files open.
-    remove: () => void execFileSync('umount', ['-l', folder]),
+    remove: () => {
+      run('umount', '-l', folder);
+    },
   };
 }
 
