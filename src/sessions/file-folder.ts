@@ -9,9 +9,10 @@ import { join } from 'node:path';
 import type { Runtime } from '../core/runtime.ts';
 import { brokenLog, shownId } from './file-errors.ts';
 import { FileLines } from './file-lines.ts';
-import { makeLock } from './file-lock.ts';
+import { type FileLock, makeLock } from './file-lock.ts';
 import { AGENTS_FOLDER, deletedName, isDeletedName, isTemporaryName, isUnfinishedName, LOG_FILE, unfinishedName } from './file-names.ts';
 import type { FileSystem } from './file-system.ts';
+import type { OpenFiles } from './open-files.ts';
 import { decodeHeader, encodeHeader, EventEncoder } from './session-codec.ts';
 import { SessionError, type SessionEvent, type SessionHeader, type SessionRepair } from './session-store.ts';
 
@@ -21,7 +22,7 @@ export const MAX_HEADER_BYTES: number = 1024 * 1024;
 /** What all of a store's files have in common. */
 export interface FileSettings {
   /** The disk. */
-  readonly files: FileSystem;
+  readonly files: OpenFiles;
   /** The clock. */
   readonly runtime: Runtime;
   /** What an event survives once it was appended. */
@@ -103,10 +104,13 @@ export interface OpenedFolder {
   readonly repairs: readonly SessionRepair[];
 }
 
-/** Opens the log of a folder for writing, and removes what dead writers left. Only for whoever holds the session. */
-export async function openFolder(settings: FileSettings, folder: string, id: string): Promise<OpenedFolder> {
-  const { files } = settings;
-  const { header, lines } = await openLog(files, folder, { id, use: 'change' });
+/**
+ * Opens the log of a folder for writing, and removes what dead writers left.
+ *
+ * @param held - The id that it has to be of, and the lock that it is held by.
+ */
+export async function openFolder({ files }: FileSettings, folder: string, held: { readonly id: string; readonly lock: FileLock }): Promise<OpenedFolder> {
+  const { header, lines } = await openLog(files, folder, held);
   try {
     const { tornBytes } = lines;
     await lines.cut();
@@ -133,8 +137,8 @@ function tornLine({ path }: FileLines, bytes: number): SessionRepair {
 export interface LogUse {
   /** The id that it has to be of. */
   readonly id: string;
-  /** What for. */
-  readonly use: 'read' | 'change';
+  /** The lock under which it will be written; absent for one that is only read. */
+  readonly lock?: FileLock;
 }
 
 /**
@@ -142,11 +146,12 @@ export interface LogUse {
  *
  * @throws SessionError `session_not_found`, `broken_log`, `unsupported_version`.
  */
-export async function openLog(files: FileSystem, folder: string, { id, use }: LogUse): Promise<Omit<OpenedFolder, 'repairs'>> {
+export async function openLog(files: OpenFiles, folder: string, { id, lock }: LogUse): Promise<Omit<OpenedFolder, 'repairs'>> {
   await assertFolder(files, folder, id);
   const path = join(folder, LOG_FILE);
   if ((await files.look(path)) === undefined) throw brokenLog({ path, line: 1, at: 0 }, new Error('there is no such file'));
-  const lines = await FileLines.open(files, path, use);
+  const file = lock === undefined ? await files.open(path, 'read') : files.keep(path, () => lock.assertHeld());
+  const lines = await FileLines.of(file, path);
   try {
     return { header: await readHeader(lines, id), lines };
   } catch (error) {

@@ -8,7 +8,7 @@
  * - Memory is that of a piece of the file, and of the longest line.
  */
 import { Buffer, isUtf8 } from 'node:buffer';
-import type { FileSystem, OpenFile } from './file-system.ts';
+import type { OpenFile } from './file-system.ts';
 
 /** Bytes read at once. */
 const PIECE_BYTES = 4 * 1024 * 1024;
@@ -44,9 +44,8 @@ export class FileLines {
     this.tornBytes = end.tornBytes;
   }
 
-  /** Opens a file, and finds its last whole line. */
-  static async open(files: FileSystem, path: string, use: 'read' | 'change'): Promise<FileLines> {
-    const file = await files.open(path, use);
+  /** Finds the last whole line of a file, which is closed if that fails. */
+  static async of(file: OpenFile, path: string): Promise<FileLines> {
     try {
       const { kind, size } = await file.look();
       if (kind !== 'file') throw new Error('it is not a file');

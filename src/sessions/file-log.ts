@@ -202,7 +202,7 @@ export class FileLog implements SessionLog {
       const header = { version: SESSION_VERSION, sessionId: id, createdAt: settings.runtime.now() };
       await createFolder(settings, { parent, name, header, events: [] });
     }
-    const opened = await openFolder(settings, path, id);
+    const opened = await openFolder(settings, path, { id, lock });
     const onClosed = async (): Promise<void> => void this.#children.delete(id);
     return new FileLog({ settings, folder: path, opened, lock, onClosed });
   }

@@ -18,6 +18,7 @@ import { FileLock, heldName, takeLock } from './file-lock.ts';
 import { FileLog, readEvents } from './file-log.ts';
 import { fileNameOf, isFileName, LOG_FILE } from './file-names.ts';
 import { type FileSystem, isMissing, nodeFileSystem } from './file-system.ts';
+import { OpenFiles } from './open-files.ts';
 import { replaceLogs } from './file-takeover.ts';
 import { assertEventList, assertSessionId, decodeHeader, headerOf } from './session-codec.ts';
 import { type NewSession, SessionError, type SessionLog, type SessionStore, type SessionSummary, type StoredSession } from './session-store.ts';
@@ -62,7 +63,7 @@ export function fileSessionStore(folder: string, options: FileSessionStoreOption
   const { flush = 'process', runtime = systemRuntime, files = nodeFileSystem } = options;
   assertFlush(flush);
   // The process may go elsewhere later.
-  return new FileSessionStore(resolve(folder), { flush, runtime, files });
+  return new FileSessionStore(resolve(folder), { flush, runtime, files: new OpenFiles(files) });
 }
 
 function assertFlush(flush: unknown): void {
@@ -103,7 +104,7 @@ class FileSessionStore implements SessionStore {
     assertSessionId(sessionId);
     return this.#tryWith(sessionId, `Session ${shownId(sessionId)} could not be opened; nothing of it was changed.`, async () => {
       // Before anything is touched: it may be that of a newer release, or none.
-      const { lines } = await openLog(this.#settings.files, this.#folderOf(sessionId), { id: sessionId, use: 'read' });
+      const { lines } = await openLog(this.#settings.files, this.#folderOf(sessionId), { id: sessionId });
       await lines.close();
       return this.#openHeld(sessionId, await this.#takeLock(sessionId));
     });
@@ -112,7 +113,7 @@ class FileSessionStore implements SessionStore {
   async read(sessionId: string): Promise<StoredSession> {
     assertSessionId(sessionId);
     return this.#tryWith(sessionId, `Session ${shownId(sessionId)} could not be read.`, async () => {
-      const { header, lines } = await openLog(this.#settings.files, this.#folderOf(sessionId), { id: sessionId, use: 'read' });
+      const { header, lines } = await openLog(this.#settings.files, this.#folderOf(sessionId), { id: sessionId });
       try {
         return { header, events: await readEvents(lines) };
       } finally {
@@ -174,7 +175,7 @@ class FileSessionStore implements SessionStore {
   async #openHeld(sessionId: string, lock: FileLock, undo?: () => Promise<void>): Promise<SessionLog> {
     const folder = this.#folderOf(sessionId);
     try {
-      const opened = await openFolder(this.#settings, folder, sessionId);
+      const opened = await openFolder(this.#settings, folder, { id: sessionId, lock });
       const repairs = lock.takenFrom === undefined ? opened.repairs : [lockTaken(lock.takenFrom), ...opened.repairs];
       return new FileLog({ settings: this.#settings, folder, opened: { ...opened, repairs }, lock, onClosed: () => lock.release() });
     } catch (error) {

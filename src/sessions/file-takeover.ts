@@ -6,7 +6,7 @@
  */
 import { join } from 'node:path';
 import { AGENTS_FOLDER, LOG_FILE, temporaryName } from './file-names.ts';
-import type { FileSystem } from './file-system.ts';
+import type { FileSystem, OpenFile } from './file-system.ts';
 
 /** Bytes copied at once. */
 const PIECE_BYTES = 4 * 1024 * 1024;
@@ -34,23 +34,31 @@ async function replaceByCopy(files: FileSystem, folder: string): Promise<void> {
   }
 }
 
+/** Piece by piece: nobody has two files open at once (`open-files.ts`). */
 async function copyFile(files: FileSystem, from: string, to: string): Promise<void> {
-  const source = await files.open(from, 'read');
-  try {
-    const target = await files.open(to, 'new');
-    try {
-      for (let at = 0; ; ) {
-        const piece = await source.read(at, PIECE_BYTES);
-        if (piece.length === 0) break;
-        await target.write(at, piece);
-        at += piece.length;
-      }
+  await withFile(files, { path: to, use: 'new' }, () => Promise.resolve());
+  for (let at = 0; ; ) {
+    const piece = await withFile(files, { path: from, use: 'read' }, (source) => source.read(at, PIECE_BYTES));
+    await withFile(files, { path: to, use: 'change' }, async (target) => {
+      await target.write(at, piece);
       // Else a loss of power could leave the name with nothing behind it.
-      await target.flush();
-    } finally {
-      await target.close();
-    }
+      if (piece.length < PIECE_BYTES) await target.flush();
+    });
+    if (piece.length < PIECE_BYTES) return;
+    at += piece.length;
+  }
+}
+
+interface FileUse {
+  readonly path: string;
+  readonly use: 'read' | 'change' | 'new';
+}
+
+async function withFile<Value>(files: FileSystem, { path, use }: FileUse, action: (file: OpenFile) => Promise<Value>): Promise<Value> {
+  const file = await files.open(path, use);
+  try {
+    return await action(file);
   } finally {
-    await source.close();
+    await file.close();
   }
 }
