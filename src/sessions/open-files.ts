@@ -9,7 +9,7 @@
 import type { FileInfo, FileSystem, FolderEntry, OpenFile } from './file-system.ts';
 
 /** Files that a store has open at once: far below the 256 that the strictest of systems lets a process have. */
-export const MAX_OPEN_FILES = 64;
+const MAX_OPEN_FILES = 64;
 
 /** A disk with room for so many open files. */
 export class OpenFiles implements FileSystem {
