@@ -7,7 +7,8 @@
  * - `sessions/kb-idle`: heap of an open session in which nothing happens, of 1,000 in files.
  * - `sessions/ratio-end-start`: processor time of a step near the end of a session of 5,000 steps, 100 turns of 50, over that of
  *   one near its start. Each turn is taken back once it is over, so that the history stays short, as a context policy keeps it:
- *   what grows then is the log alone. `kb-per-step` is the heap that each step leaves behind.
+ *   what grows then is the log alone. `kb-per-step-start` and `-end` are the heap that a step leaves behind, in the first and
+ *   in the second half.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -25,6 +26,9 @@ const IDLE = 1_000;
 const TURNS = 100;
 const STEPS_OF_TURN = 50;
 const WINDOW = 10;
+/** Turns of each half behind the first ones. */
+const HALF = (TURNS - WINDOW) / 2;
+const HEAP_TURNS: readonly number[] = [WINDOW, WINDOW + HALF];
 const BODY = 'x'.repeat(1_000);
 
 export const sessionCases: readonly BenchCase[] = [
@@ -50,7 +54,8 @@ export const sessionCases: readonly BenchCase[] = [
     figures: [
       { metric: 'kb-idle', unit: 'KB', value: ['idle', 'kb'] },
       { metric: 'us-per-step-end', unit: 'us', value: ['long', 'end'], ratio: { metric: 'ratio-end-start', to: ['long', 'start'], label: 'the first turns' } },
-      { metric: 'kb-per-step', unit: 'KB', value: ['long', 'kb'] },
+      { metric: 'kb-per-step-start', unit: 'KB', value: ['long', 'kbFirst'] },
+      { metric: 'kb-per-step-end', unit: 'KB', value: ['long', 'kb'] },
     ],
   },
 ];
@@ -130,18 +135,19 @@ function measureLong(): Promise<Numbers> {
     const agent = agentOf(folder, STEPS_OF_TURN);
     const session = await agent.openSession();
     const costs: number[] = [];
-    let warmHeap = 0;
+    const heaps: number[] = [];
     for (let turn = 0; turn < TURNS; turn += 1) {
-      if (turn === WINDOW) warmHeap = heapBytes();
+      if (HEAP_TURNS.includes(turn)) heaps.push(heapBytes());
       const start = cpuMs();
       const { steps } = await session.run('Go.').result;
       costs.push(((cpuMs() - start) * 1_000) / steps);
       expectEqual('steps', steps, STEPS_OF_TURN);
       await session.undo();
     }
-    const kb = (heapBytes() - warmHeap) / 1_024 / ((TURNS - WINDOW) * STEPS_OF_TURN);
+    const [warm = 0, middle = 0, end = heapBytes()] = heaps;
+    const [first, second] = [middle - warm, end - middle].map((bytes) => bytes / 1_024 / (HALF * STEPS_OF_TURN));
     await session.close();
     // The first turns warm the compiler up.
-    return { start: median(costs.slice(WINDOW, 2 * WINDOW)), end: median(costs.slice(-WINDOW)), kb };
+    return { start: median(costs.slice(WINDOW, 2 * WINDOW)), end: median(costs.slice(-WINDOW)), kbFirst: first ?? 0, kb: second ?? 0 };
   });
 }
