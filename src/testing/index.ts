@@ -79,38 +79,3 @@ export {
   startScripted,
 } from './run-scripted.ts';
 export { llmRequest, type ReportedUsage, toolContext, type TestToolContext } from './builders.ts';
-export {
-  llmConformance,
-  type LLMConformanceCase,
-  type LLMConformanceOptions,
-} from './llm-conformance.ts';
-export type { LLMConformanceCaseId, LLMConformanceGroup } from './llm-conformance-case.ts';
-export type {
-  LLMScene,
-  LLMSceneCall,
-  LLMSceneEdge,
-  LLMSceneFail,
-  LLMSceneFailure,
-  LLMSceneFinish,
-  LLMSceneFragment,
-  LLMScenePart,
-  LLMSceneRefuse,
-  LLMSceneReplied,
-  LLMSceneRequest,
-  LLMSceneStart,
-  LLMSceneStep,
-  LLMSceneStop,
-  LLMSceneText,
-  LLMSceneThinking,
-  LLMSceneWait,
-  LLMSentCall,
-  LLMSentResult,
-  LLMUnderTest,
-} from './llm-conformance-scene.ts';
-export {
-  storeConformance,
-  type StoreConformanceCase,
-  type StoreConformanceOptions,
-} from './store-conformance.ts';
-export type { StoreConformanceCaseId, StoreConformanceGroup } from './store-conformance-case.ts';
-export type { CreateStore, StoreUnderTest } from './store-conformance-stage.ts';

@@ -4,6 +4,7 @@
 export const PINNED_DOORS: Readonly<Record<string, string | undefined>> = {
   '.': undefined,
   './testing': undefined,
+  './testing/conformance': undefined,
   './policies': undefined,
   './policies/concurrency': 'p-limit',
   './context': undefined,

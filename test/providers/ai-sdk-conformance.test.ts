@@ -1,7 +1,7 @@
 /** The AI SDK adapter keeps the contract of `LLM`, with models of each specification. */
 import { describe, it } from 'vitest';
 import { aiSdk } from 'turnloop/providers/ai-sdk';
-import { llmConformance, type LLMScene, type LLMUnderTest } from 'turnloop/testing';
+import { llmConformance, type LLMScene, type LLMUnderTest } from 'turnloop/testing/conformance';
 import type { Version } from './ai-sdk-models.ts';
 import { sceneModel } from './ai-sdk-scene-model.ts';
 

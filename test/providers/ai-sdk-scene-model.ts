@@ -5,7 +5,7 @@
 import { APICallError } from 'ai';
 import type { StepStopReason, Usage } from 'turnloop';
 import type { AiSdkModel } from 'turnloop/providers/ai-sdk';
-import type { LLMScene, LLMSceneFailure, LLMSceneFinish, LLMScenePart, LLMSceneReplied, LLMSceneRequest, LLMSceneStep } from 'turnloop/testing';
+import type { LLMScene, LLMSceneFailure, LLMSceneFinish, LLMScenePart, LLMSceneReplied, LLMSceneRequest, LLMSceneStep } from 'turnloop/testing/conformance';
 import { chatProtocol } from '../support/scene-server-chat.ts';
 import type { SentMessage, StreamPart, Version } from './ai-sdk-models.ts';
 import { checkPrompt } from './ai-sdk-rules.ts';

@@ -1,7 +1,7 @@
 /** The Anthropic adapter keeps the contract of `LLM`, over real HTTP, as it is by default and without cache marks. */
 import { describe, it } from 'vitest';
 import { anthropic, type AnthropicOptions } from 'turnloop/providers/anthropic';
-import { llmConformance, type LLMScene, type LLMUnderTest } from 'turnloop/testing';
+import { llmConformance, type LLMScene, type LLMUnderTest } from 'turnloop/testing/conformance';
 import { anthropicProtocol, withoutCacheMarks, withRawInputs } from '../support/scene-server-anthropic.ts';
 import { startSceneServer } from '../support/scene-server.ts';
 

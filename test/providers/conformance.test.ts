@@ -1,7 +1,7 @@
 /** The adapters of the package keep the contract of `LLM`, over real HTTP, in the words of their protocols. */
 import { describe, it } from 'vitest';
 import { openAIChat } from 'turnloop/providers/openai-chat';
-import { llmConformance, type LLMScene, type LLMUnderTest } from 'turnloop/testing';
+import { llmConformance, type LLMScene, type LLMUnderTest } from 'turnloop/testing/conformance';
 import { chatProtocol } from '../support/scene-server-chat.ts';
 import { startSceneServer } from '../support/scene-server.ts';
 

@@ -1,7 +1,7 @@
 /** The Gemini adapter keeps the contract of `LLM`, over real HTTP, with ids of calls and without. */
 import { describe, it } from 'vitest';
 import { google } from 'turnloop/providers/google';
-import { llmConformance, type LLMScene, type LLMUnderTest } from 'turnloop/testing';
+import { llmConformance, type LLMScene, type LLMUnderTest } from 'turnloop/testing/conformance';
 import { geminiProtocol } from '../support/scene-server-google.ts';
 import { startSceneServer } from '../support/scene-server.ts';
 

@@ -1,7 +1,7 @@
 /** The Responses adapter keeps the contract of `LLM`, over real HTTP, in both of its ways. */
 import { describe, it } from 'vitest';
 import { openAIResponses, type OpenAIResponsesOptions } from 'turnloop/providers/openai-responses';
-import { llmConformance, type LLMScene, type LLMUnderTest } from 'turnloop/testing';
+import { llmConformance, type LLMScene, type LLMUnderTest } from 'turnloop/testing/conformance';
 import { responsesProtocol } from '../support/scene-server-responses.ts';
 import { startSceneServer } from '../support/scene-server.ts';
 

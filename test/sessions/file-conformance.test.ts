@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'vitest';
 import { fileSessionStore } from 'turnloop/sessions';
-import { storeConformance, type StoreUnderTest } from 'turnloop/testing';
+import { storeConformance, type StoreUnderTest } from 'turnloop/testing/conformance';
 import { abandon, faultyDisk, storeFolder } from './support/disk.ts';
 
 /** Cases with hundreds of sessions take seconds where others run beside them. */

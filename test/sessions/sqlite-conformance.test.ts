@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createClient } from '@libsql/client';
 import { describe, it } from 'vitest';
 import { type LibsqlClient, sqliteSessionStore } from 'turnloop/sessions/sqlite';
-import { storeConformance, type StoreUnderTest } from 'turnloop/testing';
+import { storeConformance, type StoreUnderTest } from 'turnloop/testing/conformance';
 
 /** A database whose writes fail on demand, in the middle of a transaction. */
 function breakable(client: LibsqlClient): { readonly client: LibsqlClient; readonly breakWrites: () => () => void } {

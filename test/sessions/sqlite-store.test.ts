@@ -9,7 +9,8 @@ import { createClient, type Client } from '@libsql/client';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type SessionError, type SessionEvent, SessionError as SessionErrorClass } from 'turnloop/sessions';
 import { type SqlClient, sqliteSessionStore, type SyncSqlClient } from 'turnloop/sessions/sqlite';
-import { storeConformance, virtualRuntime } from 'turnloop/testing';
+import { virtualRuntime } from 'turnloop/testing';
+import { storeConformance } from 'turnloop/testing/conformance';
 
 const ID = 'session_1';
 const removed = (number: number): SessionEvent => ({ type: 'input.removed', at: number, messageId: `message_${number}` });

@@ -1,6 +1,6 @@
 /** Scenes in Anthropic Messages. */
 import type { LLMErrorKind, StepStopReason, Usage } from 'turnloop';
-import type { LLMSceneFailure, LLMScenePart, LLMSceneRequest, LLMSentCall, LLMSentResult } from 'turnloop/testing';
+import type { LLMSceneFailure, LLMScenePart, LLMSceneRequest, LLMSentCall, LLMSentResult } from 'turnloop/testing/conformance';
 import { checkMessagesRequest } from './anthropic-rules.ts';
 import { isObjectText } from './rule-check.ts';
 import { retryAfter, sse, type SceneProtocol, type SpokenStep } from './scene-server.ts';

@@ -1,6 +1,6 @@
 /** Scenes in Chat Completions. */
 import type { LLMErrorKind, StepStopReason, Usage } from 'turnloop';
-import type { LLMSceneCall, LLMSceneFailure, LLMScenePart, LLMSceneThinking, LLMSentCall, LLMSentResult } from 'turnloop/testing';
+import type { LLMSceneCall, LLMSceneFailure, LLMScenePart, LLMSceneThinking, LLMSentCall, LLMSentResult } from 'turnloop/testing/conformance';
 import { checkChatRequest } from './chat-rules.ts';
 import { retryAfter, sse, type SceneProtocol, type SpokenStep } from './scene-server.ts';
 

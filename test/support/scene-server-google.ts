@@ -1,6 +1,6 @@
 /** Scenes in Gemini's `streamGenerateContent`. Calls come whole, at their end. */
 import type { LLMErrorKind, StepStopReason, Usage } from 'turnloop';
-import type { LLMSceneFailure, LLMScenePart, LLMSentCall, LLMSentResult } from 'turnloop/testing';
+import type { LLMSceneFailure, LLMScenePart, LLMSentCall, LLMSentResult } from 'turnloop/testing/conformance';
 import { checkGenerateContentRequest } from './gemini-rules.ts';
 import { sse, type SceneProtocol, type SpokenStep } from './scene-server.ts';
 

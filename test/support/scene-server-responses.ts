@@ -1,6 +1,6 @@
 /** Scenes in Responses. */
 import type { LLMErrorKind, Usage } from 'turnloop';
-import type { LLMSceneFailure, LLMScenePart, LLMSentCall, LLMSentResult } from 'turnloop/testing';
+import type { LLMSceneFailure, LLMScenePart, LLMSentCall, LLMSentResult } from 'turnloop/testing/conformance';
 import { checkResponsesRequest } from './responses-rules.ts';
 import type { Wire } from './rule-check.ts';
 import { retryAfter, sse, type SceneProtocol, type SpokenStep } from './scene-server.ts';

@@ -7,7 +7,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { LLMScene, LLMSceneFailure, LLMSceneFinish, LLMSceneReplied, LLMSceneRequest, LLMSceneStep, LLMSentCall, LLMSentResult } from 'turnloop/testing';
+import type { LLMScene, LLMSceneFailure, LLMSceneFinish, LLMSceneReplied, LLMSceneRequest, LLMSceneStep, LLMSentCall, LLMSentResult } from 'turnloop/testing/conformance';
 
 /** A step that says something. */
 export type SpokenStep = Extract<LLMSceneStep, { type: 'start' | 'part.begin' | 'part.delta' | 'part.end' | 'finish' | 'fail' }>;

@@ -1,6 +1,6 @@
 /** A fault: one thing that an adapter does wrong, told by what it changes of the scripted one. */
 import { type LLM, LLMError, type LLMDelta, type LLMRequest, type LLMResponse, type ReplyPart, toLLMError } from 'turnloop';
-import type { LLMConformanceCaseId, LLMScene, LLMUnderTest } from 'turnloop/testing';
+import type { LLMConformanceCaseId, LLMScene, LLMUnderTest } from 'turnloop/testing/conformance';
 import { scriptedOnScene, type WireWriter } from './llm-conformance-scripted.ts';
 
 type Chat = LLM['chat'];

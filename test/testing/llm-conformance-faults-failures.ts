@@ -1,5 +1,5 @@
 /** Adapters that fail wrongly, one thing each. */
-import type { LLMConformanceCaseId } from 'turnloop/testing';
+import type { LLMConformanceCaseId } from 'turnloop/testing/conformance';
 import { emptyReply, errorWith, type FaultDefinition } from './llm-conformance-fault.ts';
 import { toWire } from './llm-conformance-scripted.ts';
 

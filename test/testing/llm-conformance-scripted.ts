@@ -15,17 +15,8 @@ import {
   systemRuntime,
   textOf,
 } from 'turnloop';
-import {
-  type LLMScene,
-  type LLMScenePart,
-  type LLMSceneRequest,
-  type LLMSceneStep,
-  type LLMSentCall,
-  type LLMSentResult,
-  type LLMUnderTest,
-  scriptedLLM,
-  type ScriptedReply,
-} from 'turnloop/testing';
+import { scriptedLLM, type ScriptedReply } from 'turnloop/testing';
+import { type LLMScene, type LLMScenePart, type LLMSceneRequest, type LLMSceneStep, type LLMSentCall, type LLMSentResult, type LLMUnderTest } from 'turnloop/testing/conformance';
 
 /** Writes a request as a server is to get it. */
 export type WireWriter = (request: LLMRequest) => LLMSceneRequest;

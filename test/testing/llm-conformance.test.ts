@@ -4,14 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { type LLM, LLMError } from 'turnloop';
-import {
-  llmConformance,
-  type LLMConformanceCase,
-  type LLMConformanceCaseId,
-  type LLMConformanceOptions,
-  type LLMScene,
-  type LLMUnderTest,
-} from 'turnloop/testing';
+import { llmConformance, type LLMConformanceCase, type LLMConformanceCaseId, type LLMConformanceOptions, type LLMScene, type LLMUnderTest } from 'turnloop/testing/conformance';
 import { faultyOnScene } from './llm-conformance-fault.ts';
 import { failureFaults } from './llm-conformance-faults-failures.ts';
 import { replyFaults } from './llm-conformance-faults-replies.ts';

@@ -1,7 +1,7 @@
 /** Faults: stores that do one thing wrong each, and the cases that find it. */
 import type { SessionContent, SessionEvent, SessionLog, SessionSnapshot, SessionStore } from 'turnloop/sessions';
 import { SessionError, type SessionErrorCode } from 'turnloop/sessions';
-import type { StoreConformanceCaseId, StoreUnderTest } from 'turnloop/testing';
+import type { StoreConformanceCaseId, StoreUnderTest } from 'turnloop/testing/conformance';
 import { type ChangeLog, goodStore, withLogs } from './store-conformance-good.ts';
 
 /** A store that does something wrong. */

@@ -1,6 +1,6 @@
 /** A store with all that the conformance kit can use, made of the one in the process: faults are changes of it. */
 import { inProcessSessionStore, SessionError, type SessionContent, type SessionLog, type SessionStore } from 'turnloop/sessions';
-import type { StoreUnderTest } from 'turnloop/testing';
+import type { StoreUnderTest } from 'turnloop/testing/conformance';
 
 /** What of a log is different. */
 export type ChangeLog = (log: SessionLog, about: { readonly isChild: boolean; readonly sessionId: string }) => Partial<SessionLog>;

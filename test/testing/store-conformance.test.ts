@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { inProcessSessionStore } from 'turnloop/sessions';
-import { type CreateStore, storeConformance, type StoreConformanceCase, type StoreConformanceCaseId, type StoreConformanceOptions } from 'turnloop/testing';
+import { type CreateStore, storeConformance, type StoreConformanceCase, type StoreConformanceCaseId, type StoreConformanceOptions } from 'turnloop/testing/conformance';
 import { storeFaults } from './store-conformance-faults.ts';
 import { goodStore } from './store-conformance-good.ts';
 

@@ -3,7 +3,7 @@
  * needs to know of it.
  */
 import type { LLMErrorKind, StepStopReason } from 'turnloop';
-import type { LLMScene, LLMSceneFailure, LLMScenePart, LLMSceneReplied, LLMSceneRequest, LLMSceneStep, LLMUnderTest } from 'turnloop/testing';
+import type { LLMScene, LLMSceneFailure, LLMScenePart, LLMSceneReplied, LLMSceneRequest, LLMSceneStep, LLMUnderTest } from 'turnloop/testing/conformance';
 import { quillLLM } from '../index.ts';
 import type { QuillEvent, QuillPart, QuillTrouble } from '../protocol.ts';
 import { startQuillServer, type QuillExchange } from '../server.ts';

@@ -6,10 +6,10 @@
  *   (`refuse`, `cut`, `stall`), and ends with `finish` or with what happens instead of an end.
  * - Every step of a part holds the whole part, so that a step can be written to the wire without looking ahead.
  */
-import type { LLM } from '../core/llm.ts';
-import type { LLMErrorKind } from '../core/errors.ts';
-import type { StepStopReason } from '../core/stop-reason.ts';
-import type { Usage } from '../core/usage.ts';
+import type { LLM } from '../../core/llm.ts';
+import type { LLMErrorKind } from '../../core/errors.ts';
+import type { StepStopReason } from '../../core/stop-reason.ts';
+import type { Usage } from '../../core/usage.ts';
 
 /** Text of a scene's reply. */
 export interface LLMSceneText {

@@ -1,5 +1,5 @@
 /** Cases about writers: one at a time, whatever becomes of it, and whatever becomes of its writes. */
-import type { SessionEvent, SessionLog } from '../sessions/session-store.ts';
+import type { SessionEvent, SessionLog } from '../../sessions/session-store.ts';
 import { expectEqual, fail, shown } from './llm-conformance-checks.ts';
 import type { StoreCasesOf } from './store-conformance-case.ts';
 import { event, events, snapshot, toolRun } from './store-conformance-samples.ts';

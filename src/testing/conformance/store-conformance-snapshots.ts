@@ -1,6 +1,6 @@
 /** Cases about snapshots: the newest that holds comes back, with the events behind it. */
-import { isTurnloopError } from '../core/errors.ts';
-import { userMessage } from '../core/message.ts';
+import { isTurnloopError } from '../../core/errors.ts';
+import { userMessage } from '../../core/message.ts';
 import { expectEqual, fail, shown } from './llm-conformance-checks.ts';
 import type { StoreCasesOf } from './store-conformance-case.ts';
 import { AWKWARD_TEXTS, AWKWARD_VALUES, awkwardKeys, event, events, largeText, snapshot, toolRun } from './store-conformance-samples.ts';

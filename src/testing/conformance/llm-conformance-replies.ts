@@ -1,8 +1,8 @@
 /** Cases about whole replies: fragments, text, thinking, calls, usage, stop reasons, and replies that hold nothing. */
-import type { LLMDelta } from '../core/llm.ts';
-import { userMessage } from '../core/message.ts';
-import type { StepStopReason } from '../core/stop-reason.ts';
-import type { Usage } from '../core/usage.ts';
+import type { LLMDelta } from '../../core/llm.ts';
+import { userMessage } from '../../core/message.ts';
+import type { StepStopReason } from '../../core/stop-reason.ts';
+import type { Usage } from '../../core/usage.ts';
 import type { CaseDefinition, CasesOf } from './llm-conformance-case.ts';
 import { expectContent, expectEqual, expectNoSecret, fail, shown } from './llm-conformance-checks.ts';
 import { asMessage, resultOf, TOOLS } from './llm-conformance-history.ts';

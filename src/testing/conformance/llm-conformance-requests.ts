@@ -3,10 +3,10 @@
  * in the body, and at the calls and results that the fake server found in it. A fake server that refuses what the real
  * one would refuse makes these cases stronger: a request that is refused fails its case.
  */
-import { isLLMError } from '../core/errors.ts';
-import { isRecord } from '../core/json.ts';
-import type { LLMRequest } from '../core/llm.ts';
-import { assistantMessage, toolMessage, userMessage, type Message } from '../core/message.ts';
+import { isLLMError } from '../../core/errors.ts';
+import { isRecord } from '../../core/json.ts';
+import type { LLMRequest } from '../../core/llm.ts';
+import { assistantMessage, toolMessage, userMessage, type Message } from '../../core/message.ts';
 import type { CasesOf } from './llm-conformance-case.ts';
 import { expectContent, expectEqual, fail, shown } from './llm-conformance-checks.ts';
 import { asMessage, FOREIGN_STEPS, historyCall, resultOf, STRANGER, TOOLS } from './llm-conformance-history.ts';

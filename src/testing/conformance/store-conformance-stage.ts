@@ -3,8 +3,8 @@
  *
  * However a case ends, logs are closed and the storage is let go.
  */
-import { isTurnloopError } from '../core/errors.ts';
-import type { NewSession, SessionContent, SessionErrorCode, SessionEvent, SessionLog, SessionSnapshot, SessionStore } from '../sessions/session-store.ts';
+import { isTurnloopError } from '../../core/errors.ts';
+import type { NewSession, SessionContent, SessionErrorCode, SessionEvent, SessionLog, SessionSnapshot, SessionStore } from '../../sessions/session-store.ts';
 import { expectEqual, fail, shown } from './llm-conformance-checks.ts';
 import { CREATED_AT } from './store-conformance-samples.ts';
 

@@ -1,5 +1,5 @@
 /** History: messages and tools for the requests of the cases. */
-import type { LLM, LLMResponse, ToolDefinition } from '../core/llm.ts';
+import type { LLM, LLMResponse, ToolDefinition } from '../../core/llm.ts';
 import {
   assistantMessage,
   toolMessage,
@@ -8,7 +8,7 @@ import {
   type Message,
   type MessageSource,
   type ToolCallPart,
-} from '../core/message.ts';
+} from '../../core/message.ts';
 
 /** Tools to offer. */
 export const TOOLS: readonly ToolDefinition[] = [

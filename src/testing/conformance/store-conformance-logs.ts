@@ -1,6 +1,6 @@
 /** Cases about logs: what is appended comes back as it was, in order, and all or nothing of it. */
-import { isRecord, type JsonObject } from '../core/json.ts';
-import type { SessionEvent } from '../sessions/session-store.ts';
+import { isRecord, type JsonObject } from '../../core/json.ts';
+import type { SessionEvent } from '../../sessions/session-store.ts';
 import { expectEqual, fail } from './llm-conformance-checks.ts';
 import type { StoreCaseDefinition, StoreCasesOf } from './store-conformance-case.ts';
 import { AWKWARD_TEXTS, AWKWARD_VALUES, awkwardKeys, event, events, largeText, snapshot, textEvent, toolRun, unknownEvent } from './store-conformance-samples.ts';

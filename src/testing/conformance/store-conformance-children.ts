@@ -1,5 +1,5 @@
 /** Cases about sub-agents: logs of their own that live, and are held and deleted, with their session. */
-import type { SessionEvent, SessionLog } from '../sessions/session-store.ts';
+import type { SessionEvent, SessionLog } from '../../sessions/session-store.ts';
 import { expectEqual } from './llm-conformance-checks.ts';
 import type { StoreCasesOf } from './store-conformance-case.ts';
 import { AWKWARD_IDS, event, events, GOOD_IDS, PROTOTYPE_IDS, snapshot } from './store-conformance-samples.ts';

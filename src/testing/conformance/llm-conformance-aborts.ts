@@ -2,7 +2,7 @@
  * Cases about aborts and about requests side by side: whenever the signal aborts, chat rejects soon, is silent from then
  * on, lets go of its connection, and disturbs nobody.
  */
-import type { LLMResponse, ReplyPart } from '../core/llm.ts';
+import type { LLMResponse, ReplyPart } from '../../core/llm.ts';
 import type { CasesOf } from './llm-conformance-case.ts';
 import { expectContent, expectEqual, fail, shown } from './llm-conformance-checks.ts';
 import {

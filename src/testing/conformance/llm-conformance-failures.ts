@@ -1,5 +1,5 @@
 /** Cases about failures: what the server reports, before or within an answer, and answers that break off. */
-import { LLMError, type LLMErrorKind } from '../core/errors.ts';
+import { LLMError, type LLMErrorKind } from '../../core/errors.ts';
 import type { CaseDefinition, CasesOf } from './llm-conformance-case.ts';
 import { expectEqual, fail } from './llm-conformance-checks.ts';
 import {

@@ -5,14 +5,14 @@
  * - Every fragment and every rejection is checked, whatever the case is about.
  * - However a case ends: requests are aborted, waiting servers go on, scenes are closed.
  */
-import type { LLMError } from '../core/errors.ts';
-import type { LLM, LLMDelta, LLMRequest, LLMResponse } from '../core/llm.ts';
-import { llmRequest } from './builders.ts';
+import type { LLMError } from '../../core/errors.ts';
+import type { LLM, LLMDelta, LLMRequest, LLMResponse } from '../../core/llm.ts';
+import { llmRequest } from '../builders.ts';
 import { checkDelta, checkError, checkReply, expectNoSecret, fail, shown } from './llm-conformance-checks.ts';
 import type { LLMScene, LLMSceneRequest, LLMSceneStep, LLMSceneWait, LLMUnderTest } from './llm-conformance-scene.ts';
 import { createGate, pause, startLimit } from './llm-conformance-wait.ts';
-import { nextTask } from './next-task.ts';
-import { watchedController, type WatchedController } from './watched-controller.ts';
+import { nextTask } from '../next-task.ts';
+import { watchedController, type WatchedController } from '../watched-controller.ts';
 
 /** Makes an adapter on a fake server that plays a scene. */
 export type CreateLLM = (scene: LLMScene) => LLMUnderTest | Promise<LLMUnderTest>;

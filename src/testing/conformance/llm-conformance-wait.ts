@@ -3,7 +3,7 @@
  *
  * Time counts in slices, so that a process that stood still for a while has not used its limit up.
  */
-import { systemRuntime, type Runtime } from '../core/runtime.ts';
+import { systemRuntime, type Runtime } from '../../core/runtime.ts';
 
 const SLICES = 20;
 

@@ -1,5 +1,5 @@
 /** Cases about ids: they are data, whatever they look like. */
-import type { SessionStore } from '../sessions/session-store.ts';
+import type { SessionStore } from '../../sessions/session-store.ts';
 import { expectEqual } from './llm-conformance-checks.ts';
 import type { StoreCasesOf } from './store-conformance-case.ts';
 import { AWKWARD_IDS, event, GOOD_IDS, NO_IDS, PROTOTYPE_IDS } from './store-conformance-samples.ts';

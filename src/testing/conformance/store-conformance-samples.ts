@@ -1,7 +1,7 @@
 /** Samples: events, snapshots and ids for the cases of session stores. */
-import type { JsonObject } from '../core/json.ts';
-import { NO_USAGE } from '../core/usage.ts';
-import type { SessionEvent, SessionSnapshot } from '../sessions/session-store.ts';
+import type { JsonObject } from '../../core/json.ts';
+import { NO_USAGE } from '../../core/usage.ts';
+import type { SessionEvent, SessionSnapshot } from '../../sessions/session-store.ts';
 
 /** When every session of the cases is made. */
 export const CREATED_AT = 1_700_000_000_000;

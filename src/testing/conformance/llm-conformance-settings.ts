@@ -2,9 +2,9 @@
  * Cases about settings: what a request asks for beside its history reaches the server, or is refused by name. The kit
  * knows no protocol, so it looks whether requests that differ in the setting alone are sent in different words.
  */
-import { isLLMError } from '../core/errors.ts';
-import type { LLMRequest } from '../core/llm.ts';
-import { userMessage } from '../core/message.ts';
+import { isLLMError } from '../../core/errors.ts';
+import type { LLMRequest } from '../../core/llm.ts';
+import { userMessage } from '../../core/message.ts';
 import type { CasesOf } from './llm-conformance-case.ts';
 import { expectEqual, fail } from './llm-conformance-checks.ts';
 import { TOOLS } from './llm-conformance-history.ts';

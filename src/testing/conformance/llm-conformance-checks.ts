@@ -2,10 +2,10 @@
  * Checks: what holds for every reply, fragment and error of an adapter, whatever the case is about. Each throws an
  * `Error` that says what was expected, what came, and why it matters.
  */
-import { isLLMError, type LLMError } from '../core/errors.ts';
-import { isRecord } from '../core/json.ts';
-import type { LLMDelta, LLMResponse, ReplyPart } from '../core/llm.ts';
-import { isStepStopReason } from '../core/stop-reason.ts';
+import { isLLMError, type LLMError } from '../../core/errors.ts';
+import { isRecord } from '../../core/json.ts';
+import type { LLMDelta, LLMResponse, ReplyPart } from '../../core/llm.ts';
+import { isStepStopReason } from '../../core/stop-reason.ts';
 import type { LLMScenePart } from './llm-conformance-scene.ts';
 
 const SHOWN_LENGTH = 600;
