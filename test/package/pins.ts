@@ -5,6 +5,7 @@ export const PINNED_DOORS: Readonly<Record<string, string | undefined>> = {
   '.': undefined,
   './testing': undefined,
   './testing/conformance': undefined,
+  './testing/simulation': undefined,
   './policies': undefined,
   './policies/concurrency': 'p-limit',
   './context': undefined,

@@ -1,0 +1,106 @@
+/**
+ * Play: one run of a scenario, from a seed and a list of faults, life after life, with every law checked that can be seen from
+ * outside.
+ *
+ * Law 1, 2, 3, 5 and 9 by what was kept (`check-transcript.ts`), law 2 also for beginnings of it, law 4 by the clock, law 6, 9 and
+ * 11 where they could be broken (`at-tool.ts`, `at-model.ts`), law 7 and 8 by comparing with the run in which nothing goes wrong.
+ */
+import { messageOf } from '../../core/errors.ts';
+import type { RecordedEvent } from '../../core/events.ts';
+import { createTranscript } from '../../core/transcript.ts';
+import { checkTranscript } from '../check-transcript.ts';
+import { findBrokenMessages } from './check-messages.ts';
+import { type Boundary, type Fault, isCrash } from './fault.ts';
+import { Life, type LifeLimits } from './life.ts';
+import type { Scenario } from './scenario.ts';
+import { hashOf, type StoryLine, type Violation, World } from './world.ts';
+
+/** How a run is played. */
+export interface PlayOptions extends LifeLimits {
+  /** The seed. */
+  readonly seed: number;
+  /** What goes wrong. */
+  readonly faults: readonly Fault[];
+  /** Whether nothing takes any time. */
+  readonly isCalm: boolean;
+  /** Whether a story is kept. */
+  readonly isTold: boolean;
+  /** The run in which nothing goes wrong; absent for that run itself. */
+  readonly undisturbed?: PlayedRun | undefined;
+}
+
+/** What came of a run. */
+export interface PlayedRun {
+  /** What went wrong, in its order. */
+  readonly fired: readonly Fault[];
+  /** How often each boundary was used. */
+  readonly visits: ReadonlyMap<Boundary, number>;
+  /** What was found to be wrong. */
+  readonly violations: readonly Violation[];
+  /** What happened, if it was to be told. */
+  readonly story: readonly StoryLine[];
+  /** Everything that became durable, as text. */
+  readonly journal: readonly string[];
+  /** What the scenario says that it came to. */
+  readonly outcome: unknown;
+  /** Lives of the process. */
+  readonly lives: number;
+}
+
+/** Beginnings of a log that are folded, beside the whole. */
+const PREFIXES = 3;
+
+/** Plays one run. */
+export async function play(scenario: Scenario, options: PlayOptions): Promise<PlayedRun> {
+  const { faults, undisturbed } = options;
+  const world = new World(options);
+  const run = await scenario.build(world);
+  const maxLives = faults.filter(({ kind }) => isCrash(kind)).length + 1;
+  let lives = 0;
+  for (let end = 'died'; end === 'died' && lives < maxLives; ) {
+    lives += 1;
+    if (lives > 1) world.tell('process', `lives again: life ${lives}`);
+    end = await new Life(world, lives, options).run((life) => run.live(life));
+  }
+  for (const [log, events] of world.logs) checkLog(world, log, events);
+  const outcome = run.outcome?.();
+  if (undisturbed !== undefined) compare({ world, undisturbed, outcome });
+  try {
+    await run.check?.({ fired: world.fired, lives, isAborted: world.isAborted, undisturbed: undisturbed === undefined ? outcome : undisturbed.outcome });
+  } catch (error) {
+    world.report(messageOf(error));
+  }
+  const { fired, visits, violations, story, journal } = world;
+  return { fired, visits, violations, story, journal, outcome, lives };
+}
+
+function checkLog(world: World, log: string, events: readonly RecordedEvent[]): void {
+  const where = log === '' ? 'the record' : `the log of ${log}`;
+  for (const { law, message, index } of checkTranscript(events)) world.report(`${where}, event ${index} (${events[index]?.type ?? 'none'}): ${message}`, law);
+  const ends = Array.from({ length: PREFIXES }, (_, index) => Math.abs(hashOf(world.seed, log, index)) % (events.length + 1));
+  for (const end of [...ends, events.length]) {
+    const transcript = createTranscript(events.slice(0, end));
+    for (const problem of findBrokenMessages(transcript.buildMessages())) world.report(`the first ${end} events of ${where} fold to a broken history: ${problem}`, 2);
+  }
+}
+
+interface Compared {
+  readonly world: World;
+  readonly undisturbed: PlayedRun;
+  readonly outcome: unknown;
+}
+
+function compare({ world, undisturbed, outcome }: Compared): void {
+  const { journal, fired, journalAtFault = journal.length } = world;
+  const isHarmless = fired.every(({ boundary }) => boundary === 'listener');
+  // Up to the first fault, and whatever listeners do, a run is the same to the byte.
+  const same = isHarmless ? Math.max(journal.length, undisturbed.journal.length) : journalAtFault;
+  const law = isHarmless && fired.length > 0 ? 7 : 8;
+  for (let index = 0; index < same; index += 1) {
+    if (journal[index] === undisturbed.journal[index]) continue;
+    world.report(`what is kept at place ${index} is another than where nothing goes wrong: ${journal[index] ?? 'nothing'} instead of ${undisturbed.journal[index] ?? 'nothing'}`, law);
+    return;
+  }
+  const [got, expected] = [JSON.stringify(outcome), JSON.stringify(undisturbed.outcome)];
+  if (isHarmless && got !== expected) world.report(`the outcome is ${got}, and ${expected} where nothing goes wrong`, law);
+}

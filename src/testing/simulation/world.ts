@@ -1,0 +1,167 @@
+/**
+ * World: what outlives a process in one simulated run: the seed's choices, what goes wrong when, what has become durable, and
+ * what was found to be wrong.
+ *
+ * - The same seed and faults give the same world, to the byte. How long a boundary takes depends on its name and on how often it
+ *   was used alone, so that a fault at one place does not change all others.
+ * - The journal has everything that became durable, in its order, over all logs and lives.
+ */
+import type { RecordedEvent } from '../../core/events.ts';
+import type { SessionEvent } from '../../sessions/session-store.ts';
+import { seededRandom } from '../seeded-random.ts';
+import { type Boundary, type Fault, type FaultKind, formatFault, isCrash } from './fault.ts';
+import type { SimulatedWorld } from './scenario.ts';
+
+/** Something that broke a law, or a promise of the scenario. */
+export interface Violation {
+  /** Number of the law; absent for what the scenario checks itself. */
+  readonly law?: number | undefined;
+  /** What is wrong, naming the call, turn or request. */
+  readonly message: string;
+}
+
+/** A line of a run's story. */
+export interface StoryLine {
+  /** Virtual time, in milliseconds. */
+  readonly at: number;
+  /** Who did it: a boundary, `event`, `process`, `host`, or `fault`. */
+  readonly who: Boundary | 'process' | 'host' | 'fault' | 'wrong';
+  /** What. */
+  readonly text: string;
+}
+
+/** A use of a boundary. */
+export interface Visit {
+  /** Which use it is, 1-based. */
+  readonly number: number;
+  /** What goes wrong with it. */
+  readonly fault: FaultKind | undefined;
+  /** How long it takes until it begins, and until its end is told, in milliseconds; 0 for no wait at all. */
+  readonly delays: readonly [before: number, after: number];
+}
+
+/** What a world is told. */
+export interface WorldOptions {
+  /** The seed. */
+  readonly seed: number;
+  /** What goes wrong. */
+  readonly faults: readonly Fault[];
+  /** Whether nothing takes any time: the simplest of schedules. */
+  readonly isCalm: boolean;
+  /** Whether a story is kept. */
+  readonly isTold: boolean;
+}
+
+/** Delays of a boundary, in milliseconds: mostly none, so that most of a run is ordinary. */
+const DELAYS: readonly number[] = [0, 0, 0, 0, 1, 1, 2, 5, 20];
+
+/** Characters of a line of a story. */
+const STORY_LINE_LENGTH = 160;
+
+/** The world of one run. */
+export class World implements SimulatedWorld {
+  readonly seed: number;
+  /** What went wrong, in its order. */
+  readonly fired: Fault[] = [];
+  /** How often each boundary was used. */
+  readonly visits: Map<Boundary, number> = new Map();
+  /** Durable events by the name of their log. */
+  readonly logs: Map<string, RecordedEvent[]> = new Map();
+  /** Everything that became durable, as text. */
+  readonly journal: string[] = [];
+  /** How long the journal was when the first fault fired; undefined while none has. */
+  journalAtFault: number | undefined;
+  readonly violations: Violation[] = [];
+  readonly story: StoryLine[] = [];
+  /** Virtual time. */
+  now = 0;
+  /** True once the host gave up. */
+  isAborted = false;
+  readonly #options: WorldOptions;
+  readonly #faults: Map<string, FaultKind>;
+  readonly #choices: () => number;
+
+  constructor(options: WorldOptions) {
+    this.seed = options.seed;
+    this.#options = options;
+    this.#faults = new Map(options.faults.map((fault) => [`${fault.boundary}@${fault.at}`, fault.kind]));
+    this.#choices = seededRandom(hashOf(options.seed, 'choices', 0));
+  }
+
+  random(): number {
+    return this.#choices();
+  }
+
+  int(below: number): number {
+    return Math.floor(this.#choices() * below);
+  }
+
+  pick<Value>(choices: readonly Value[]): Value {
+    if (choices.length === 0) throw new TypeError('world.pick needs at least one choice.');
+    return choices[this.int(choices.length)] as Value; // Its index is below the length.
+  }
+
+  chance(probability: number): boolean {
+    return this.#choices() < probability;
+  }
+
+  /** Counts a use of a boundary, and tells what becomes of it. */
+  visit(boundary: Boundary): Visit {
+    const number = (this.visits.get(boundary) ?? 0) + 1;
+    this.visits.set(boundary, number);
+    const fault = this.#faults.get(`${boundary}@${number}`);
+    if (fault !== undefined) this.#fire({ boundary, kind: fault, at: number });
+    return { number, fault, delays: this.#options.isCalm ? [0, 0] : [this.#delay(boundary, number, 'before'), this.#delay(boundary, number, 'after')] };
+  }
+
+  /** A number of at least 0 and below 1 that belongs to one use of a boundary. */
+  dice(boundary: Boundary, number: number): number {
+    return seededRandom(hashOf(this.seed, `${boundary} dice`, number))();
+  }
+
+  /** Keeps an event that became durable. */
+  keep(log: string, event: SessionEvent): void {
+    this.journal.push(`${log} ${JSON.stringify(event)}`);
+    this.tell('store', `${event.type} is kept${log === '' ? '' : ` in ${log}`}`);
+    if (!isOfTurn(event)) return;
+    const events = this.logs.get(log);
+    if (events === undefined) this.logs.set(log, [event]);
+    else events.push(event);
+  }
+
+  /** Something is wrong. */
+  report(message: string, law?: number): void {
+    this.violations.push({ message, ...(law !== undefined && { law }) });
+    this.tell('wrong', law === undefined ? message : `law ${law}: ${message}`);
+  }
+
+  /** Adds to the story. */
+  tell(who: StoryLine['who'], text: string): void {
+    if (!this.#options.isTold) return;
+    const line = text.replaceAll(/\s+/g, ' ');
+    this.story.push({ at: this.now, who, text: line.length > STORY_LINE_LENGTH ? `${line.slice(0, STORY_LINE_LENGTH)}…` : line });
+  }
+
+  #fire(fault: Fault): void {
+    this.fired.push(fault);
+    this.journalAtFault ??= this.journal.length;
+    this.tell('fault', `${formatFault(fault)}${isCrash(fault.kind) ? ': the process dies' : ''}`);
+  }
+
+  #delay(boundary: Boundary, number: number, when: string): number {
+    const random = seededRandom(hashOf(this.seed, `${boundary} ${when}`, number));
+    return DELAYS[Math.floor(random() * DELAYS.length)] ?? 0;
+  }
+}
+
+/** True for an event of a turn, rather than of the session itself. */
+function isOfTurn(event: SessionEvent): event is RecordedEvent {
+  return event.type !== 'input.queued' && event.type !== 'input.removed' && event.type !== 'handoff';
+}
+
+/** A number for a seed, a word and a number. FNV-1a over the word. */
+export function hashOf(seed: number, word: string, number: number): number {
+  let hash = 0x811c9dc5 ^ seed;
+  for (let index = 0; index < word.length; index += 1) hash = Math.imul(hash ^ word.charCodeAt(index), 0x01000193);
+  return Math.imul(hash ^ Math.imul(number + 1, 0x9e3779b1), 0x85ebca6b) | 0;
+}
