@@ -10,7 +10,8 @@
  * 3. order: `turn.begin` first and `turn.end` last and once; the input before step 1; steps 1 to n; parts by index and all
  *    of them before any tool; `tool.finished` before `tool.result`; results in the order of the calls; `step.end` last;
  *    `turn.suspend` instead of `step.end` and `turn.end`, with no result behind a suspended call. A turn that was given up
- *    ends `aborted`, and may lack `tool.finished` and `step.end`. Between turns only a compaction may stand, with its usage
+ *    ends `aborted`, and may lack `tool.finished` and `step.end`. Between turns only a compaction may stand, with its usage;
+ *    anywhere the usage of work beside the turns
  * 5. tokens are numbers of at least 0, recorded before the parts they paid for, once, and the same in `step.end`; with the
  *    `result` option they add up to its usage
  * 9. no call starts twice without a resume in between, none starts or finishes again once it has finished, and its
@@ -82,7 +83,7 @@ export function checkTranscript(
       if (turn !== undefined) finishTurn(turn, options, report);
       turn = new TurnCheck(event, report);
     } else if (isBetweenTurns(event, turn)) {
-      // A summary that the host asked for opens no turn.
+      // A summary that the host asked for opens no turn, and neither does what was remembered of one.
     } else if (turn === undefined) {
       report(3, `${event.type} comes before any turn.begin`);
     } else {
@@ -99,8 +100,9 @@ export function checkTranscript(
   return violations;
 }
 
-/** True for what a compaction between turns records, under an id of its own. */
+/** True for what a compaction between turns records, and for what was spent beside them, each under an id of its own. */
 function isBetweenTurns(event: RecordedEvent, turn: TurnCheck | undefined): boolean {
+  if (event.type === 'usage' && event.purpose === 'other') return event.turnId !== turn?.turnId;
   const isCompaction = event.type === 'compaction' || (event.type === 'usage' && event.purpose === 'compaction');
   return isCompaction && (turn === undefined || (turn.ended !== undefined && event.turnId !== turn.turnId));
 }

@@ -36,7 +36,8 @@ export class ModelWatch {
     const { messages, scope } = request;
     world.tell('model', `${modelId} is asked with ${messages.length} messages, the last ${describe(messages.at(-1))}`);
     for (const problem of findBrokenMessages(messages)) world.report(`a request to ${modelId} has a broken history: ${problem}`, 2);
-    if (scope === undefined) return;
+    // Without tools a turn has one step, and what asks more than once is a summary or the like.
+    if (scope === undefined || request.tools.length === 0) return;
     const key = `${modelId} ${scope.turnId}`;
     const before = this.#before.get(key);
     const compactions = this.#compactions(scope.turnId);
@@ -63,8 +64,8 @@ interface SentRequest {
 
 /** Where a request does not go on from the one before; undefined if it does. */
 function findChange(before: LLMRequest, now: LLMRequest): string | undefined {
-  if (before.systemPrompt !== now.systemPrompt) return 'the system prompt is another';
   if (before.tools !== now.tools && JSON.stringify(before.tools) !== JSON.stringify(now.tools)) return undefined;
+  if (before.systemPrompt !== now.systemPrompt) return 'the system prompt is another';
   const index = before.messages.findIndex((message, at) => !isSame(message, now.messages[at]));
   return index === -1 ? undefined : `message ${index} was ${describe(before.messages[index])}, and is ${describe(now.messages[index])}`;
 }

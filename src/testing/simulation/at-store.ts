@@ -39,8 +39,10 @@ class SimulatedLog implements SessionLog {
     return this.#log.header;
   }
 
-  load(): ReturnType<SessionLog['load']> {
-    return this.#life.alive(this.#log.load());
+  async load(): ReturnType<SessionLog['load']> {
+    const content = await this.#life.alive(this.#log.load());
+    this.#life.world.compare(this.#name, content.snapshot?.events ?? 0, content.events);
+    return content;
   }
 
   append(events: Parameters<SessionLog['append']>[0]): Promise<void> {

@@ -97,7 +97,7 @@ export class ToolWatch {
   /** What is kept of a turn. */
   #keptOf(turnId: string): readonly { readonly type: string; readonly toolCallId?: string }[] {
     for (const events of this.#life.world.logs.values()) {
-      const ofTurn = events.filter((event) => event.turnId === turnId);
+      const ofTurn = events.filter((event) => 'turnId' in event && event.turnId === turnId);
       if (ofTurn.length > 0) return ofTurn;
     }
     return [];

@@ -62,7 +62,7 @@ export async function play(scenario: Scenario, options: PlayOptions): Promise<Pl
     if (lives > 1) world.tell('process', `lives again: life ${lives}`);
     end = await new Life(world, lives, options).run((life) => run.live(life));
   }
-  for (const [log, events] of world.logs) checkLog(world, log, events);
+  for (const log of world.logs.keys()) checkLog(world, log, world.turnEvents(log));
   const outcome = run.outcome?.();
   if (undisturbed !== undefined) compare({ world, undisturbed, outcome });
   try {

@@ -8,6 +8,7 @@
  */
 import type { RecordedEvent } from '../../core/events.ts';
 import type { SessionEvent } from '../../sessions/session-store.ts';
+import { isRecord } from '../../core/json.ts';
 import { seededRandom } from '../seeded-random.ts';
 import { type Boundary, type Fault, type FaultKind, formatFault, isCrash } from './fault.ts';
 import type { SimulatedWorld } from './scenario.ts';
@@ -65,8 +66,8 @@ export class World implements SimulatedWorld {
   readonly fired: Fault[] = [];
   /** How often each boundary was used. */
   readonly visits: Map<Boundary, number> = new Map();
-  /** Durable events by the name of their log. */
-  readonly logs: Map<string, RecordedEvent[]> = new Map();
+  /** What was kept, by the name of its log. */
+  readonly logs: Map<string, SessionEvent[]> = new Map();
   /** Everything that became durable, as text. */
   readonly journal: string[] = [];
   /** How long the journal was when the first fault fired; undefined while none has. */
@@ -123,10 +124,31 @@ export class World implements SimulatedWorld {
   keep(log: string, event: SessionEvent): void {
     this.journal.push(`${log} ${JSON.stringify(event)}`);
     this.tell('store', `${event.type} is kept${log === '' ? '' : ` in ${log}`}`);
-    if (!isOfTurn(event)) return;
     const events = this.logs.get(log);
     if (events === undefined) this.logs.set(log, [event]);
     else events.push(event);
+  }
+
+  /**
+   * Compares what a log is opened with to what was kept. A dead process may have kept more than it was told of.
+   *
+   * @param covered - Events that a snapshot stands for.
+   * @param events - Those behind it.
+   */
+  compare(log: string, covered: number, events: readonly SessionEvent[]): void {
+    const kept = this.logs.get(log) ?? [];
+    const total = covered + events.length;
+    if (total < kept.length) this.report(`the log of ${log} has ${total} events, and ${kept.length} were kept`, 9);
+    kept.slice(covered).forEach((event, index) => {
+      const [was, is] = [sortedJson(event), sortedJson(events[index])];
+      if (was !== is) this.report(`event ${covered + index} of the log of ${log} was ${was}, and is ${is}`, 9);
+    });
+    for (const event of events.slice(Math.max(0, kept.length - covered))) this.keep(log, event);
+  }
+
+  /** What was kept of the turns of a log. */
+  turnEvents(log: string): readonly RecordedEvent[] {
+    return (this.logs.get(log) ?? []).filter(isOfTurn);
   }
 
   /** Something is wrong. */
@@ -157,6 +179,11 @@ export class World implements SimulatedWorld {
 /** True for an event of a turn, rather than of the session itself. */
 function isOfTurn(event: SessionEvent): event is RecordedEvent {
   return event.type !== 'input.queued' && event.type !== 'input.removed' && event.type !== 'handoff';
+}
+
+/** JSON whose keys have one order: a store may have its own. */
+function sortedJson(value: unknown): string {
+  return JSON.stringify(value, (_key, member: unknown) => (isRecord(member) ? Object.fromEntries(Object.entries(member).sort(([left], [right]) => (left < right ? -1 : 1))) : member)) ?? 'nothing';
 }
 
 /** A number for a seed, a word and a number. FNV-1a over the word. */

@@ -1,0 +1,59 @@
+/** What a host does with a session, life after life: goes on with what is open, decides what waits, and gives each prompt its turn. */
+import { textOf, type ToolCallDecision } from 'turnloop';
+import type { Agent, Session } from 'turnloop/agent';
+import type { SimulatedLife } from 'turnloop/testing/simulation';
+
+/** What a host does. */
+export interface HostPlan {
+  /** Prompts in their order; each is used once. */
+  readonly prompts: readonly string[];
+  /** What it decides about a call that waits. */
+  readonly decide: (toolCallId: string) => ToolCallDecision;
+  /** What it does while a turn runs: queue and steer. */
+  readonly meanwhile?: (session: Session) => Promise<void> | void;
+}
+
+/** A store may fail again, and a person may have to decide: a few times. */
+const ATTEMPTS = 8;
+
+/** Plays the host to the end. */
+export async function useSession(life: SimulatedLife, agent: Agent, plan: HostPlan): Promise<void> {
+  const session = await again(() => agent.openSession({ sessionId: 's', resumeSessionId: 's', memoryOwners: [{ scope: 'user', scopeId: 'u' }] }));
+  session.subscribe(life.listener());
+  await finishOpenTurn(life, session, plan);
+  for (let prompt = nextPrompt(session, plan); prompt !== undefined && !life.signal.aborted; prompt = nextPrompt(session, plan)) {
+    const running = session.run(prompt, { signal: life.signal, denyPending: true });
+    await plan.meanwhile?.(session);
+    await running.result;
+    await session.idle();
+    await finishOpenTurn(life, session, plan);
+  }
+  // What cannot be let go of is the next owner's to take.
+  await session.close().catch(() => undefined);
+}
+
+/** A disk that failed once is asked once more. */
+async function again<Value>(action: () => Promise<Value>): Promise<Value> {
+  try {
+    return await action();
+  } catch {
+    return action();
+  }
+}
+
+/** The first prompt that is not in the history. */
+function nextPrompt(session: Session, { prompts }: HostPlan): string | undefined {
+  const said = new Set(session.messages().map(textOf));
+  return prompts.find((prompt) => !said.has(prompt));
+}
+
+async function finishOpenTurn(life: SimulatedLife, session: Session, plan: HostPlan): Promise<void> {
+  for (let attempt = 0; attempt < ATTEMPTS && !life.signal.aborted; attempt += 1) {
+    const open = session.openTurn();
+    if (open === undefined) return;
+    const decisions = session.pending().map(({ toolCallId }) => plan.decide(toolCallId));
+    const missing = open.missingInput > 0 ? { input: nextPrompt(session, plan) ?? 'Again.' } : {};
+    await session.resume({ signal: life.signal, decisions, ...missing }).result;
+    await session.idle();
+  }
+}
