@@ -27,8 +27,10 @@ export function simulatedListener(life: Life, listener: ((event: ListenedEvent) 
       life.kill();
       return undefined;
     }
+    // It does its work first: what a host does by its listeners is no fault.
+    const returned = listener?.(event);
     if (fault === 'error') throw new Error('simulated: a listener throws');
     if (fault === 'reject') return Promise.reject(new Error('simulated: a listener rejects'));
-    return fault === 'stall' ? life.deaf() : listener?.(event);
+    return fault === 'stall' ? life.deaf() : returned;
   };
 }
