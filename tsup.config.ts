@@ -1,8 +1,8 @@
 import { defineConfig } from 'tsup';
-import { DOORS } from './scripts/doors.js';
+import { COMMAND, DOORS } from './scripts/doors.js';
 
 export default defineConfig({
-  entry: Object.fromEntries(DOORS.map((door) => [door.entry, door.source])),
+  entry: Object.fromEntries([...DOORS, COMMAND].map(({ entry, source }) => [entry, source])),
   format: ['esm'],
   target: 'es2022',
   platform: 'node',

@@ -30,5 +30,8 @@ export const DOORS = Object.entries(manifest.exports).map(([subpath, target]) =>
   return { subpath, specifier: manifest.name + subpath.slice(1), entry, source: `src/${entry}.ts` };
 });
 
+/** The command that the package installs. */
+export const COMMAND = { entry: 'cli/main', source: 'src/cli/main.ts' };
+
 /** Outside libraries a door may need: the optional peers. */
 export const PEERS = Object.keys(manifest.peerDependencies);

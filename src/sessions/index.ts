@@ -4,8 +4,9 @@
  * @module
  */
 export { fileSessionStore, type FileSessionStoreOptions } from './file-session-store.ts';
-export { type FileInfo, type FileSystem, type FolderEntry, nodeFileSystem, type OpenFile } from './file-system.ts';
+export type { FileInfo, FileSystem, FolderEntry, OpenFile } from './file-system.ts';
 export { inProcessSessionStore, type InProcessSessionStoreOptions } from './in-process-store.ts';
+export { nodeFileSystem } from './node-file-system.ts';
 export {
   type HandoffEvent,
   type InputQueuedEvent,

@@ -22,7 +22,7 @@ export function plannedLLM(turns: readonly PlannedTurn[], modelId = 'planned'): 
 
 function reply(turns: readonly PlannedTurn[], messages: readonly Message[]): LLMResponse {
   const start = messages.findLastIndex((message) => message.role === 'user' && turns.some(({ prompt }) => textOf(message) === prompt));
-  const said = start === -1 ? '' : textOf(messages[start]!);
+  const said = start === -1 ? '' : textOf(messages[start]);
   const turn = turns.find(({ prompt }) => prompt === said);
   const step = messages.slice(start + 1).filter(({ role }) => role === 'assistant').length;
   const calls = turn?.steps[step] ?? [];

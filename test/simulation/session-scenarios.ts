@@ -63,6 +63,7 @@ function plannedHost(world: SimulatedWorld): Meanwhile {
   return async (life, session) => {
     if (does === 'nothing') return;
     await life.pause(after);
+    if (life.signal.aborted) return;
     if (does === 'steers') void session.turn?.steer(userMessage('By the way.'));
     else if (session.queue.length === 0) await session.followUp('Later.').catch(() => undefined);
     if (does === 'steers what is queued') await session.steerQueued();

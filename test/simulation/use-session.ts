@@ -20,6 +20,9 @@ const ATTEMPTS = 8;
 export async function useSession(life: SimulatedLife, agent: Agent, plan: HostPlan): Promise<void> {
   const session = await again(() => agent.openSession({ sessionId: 's', resumeSessionId: 's', memoryOwners: [{ scope: 'user', scopeId: 'u' }] }));
   session.subscribe(life.listener());
+  // Turns of the queue have no signal: a host that gives up aborts them by hand.
+  const giveUp = (): void => session.turn?.abort();
+  life.signal.addEventListener('abort', giveUp);
   await finishOpenTurn(life, session, plan);
   for (let prompt = nextPrompt(session, plan); prompt !== undefined && !life.signal.aborted; prompt = nextPrompt(session, plan)) {
     const running = session.run(prompt, { signal: life.signal, denyPending: true });
@@ -28,6 +31,7 @@ export async function useSession(life: SimulatedLife, agent: Agent, plan: HostPl
     await session.idle();
     await finishOpenTurn(life, session, plan);
   }
+  life.signal.removeEventListener('abort', giveUp);
   // What cannot be let go of is the next owner's to take.
   await session.close().catch(() => undefined);
 }

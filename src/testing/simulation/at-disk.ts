@@ -1,12 +1,12 @@
 /** Disks: each call of them fails, a write also in its middle, and the process dies before, within and behind it. */
 import type { FileSystem, OpenFile } from '../../sessions/file-system.ts';
-import type { Life, Passage } from './life.ts';
+import type { SimulatedProcess, Passage } from './simulated-process.ts';
 
-/** A disk of one life. */
-export function simulatedDisk(life: Life, files: FileSystem): FileSystem {
-  const pass = <Value>(what: string, call: () => Promise<Value>): Promise<Value> => passDisk(life, what, () => call());
+/** A disk of one process. */
+export function simulatedDisk(process: SimulatedProcess, files: FileSystem): FileSystem {
+  const pass = <Value>(what: string, call: () => Promise<Value>): Promise<Value> => passDisk(process, what, () => call());
   return {
-    open: (path, use) => pass(`opens ${path}`, async () => simulatedFile(life, path, await files.open(path, use))),
+    open: (path, use) => pass(`opens ${path}`, async () => simulatedFile(process, path, await files.open(path, use))),
     look: (path) => pass(`looks at ${path}`, () => files.look(path)),
     list: (folder) => pass(`lists ${folder}`, () => files.list(folder)),
     makeFolder: (path) => pass(`makes ${path}`, () => files.makeFolder(path)),
@@ -16,16 +16,16 @@ export function simulatedDisk(life: Life, files: FileSystem): FileSystem {
   };
 }
 
-function simulatedFile(life: Life, path: string, file: OpenFile): OpenFile {
-  const pass = <Value>(what: string, call: () => Promise<Value>): Promise<Value> => passDisk(life, `${what} ${path}`, () => call());
+function simulatedFile(process: SimulatedProcess, path: string, file: OpenFile): OpenFile {
+  const pass = <Value>(what: string, call: () => Promise<Value>): Promise<Value> => passDisk(process, `${what} ${path}`, () => call());
   return {
     look: () => pass('looks at', () => file.look()),
     read: (offset, length) => pass('reads', () => file.read(offset, length)),
-    write: (offset, bytes) => passDisk(life, `writes ${bytes.length} bytes to ${path}`, (passage) => write(file, { offset, bytes }, passage)),
+    write: (offset, bytes) => passDisk(process, `writes ${bytes.length} bytes to ${path}`, (passage) => write(file, { offset, bytes }, passage)),
     truncate: (length) => pass('cuts', () => file.truncate(length)),
     flush: () => pass('flushes', () => file.flush()),
     // Closing neither fails nor takes time: it is how a process cleans up.
-    close: () => life.alive(file.close()),
+    close: () => process.alive(file.close()),
   };
 }
 
@@ -37,9 +37,9 @@ async function write(file: OpenFile, { offset, bytes }: { readonly offset: numbe
   if (taken < bytes.length) throw diskError('ENOSPC');
 }
 
-function passDisk<Value>(life: Life, what: string, call: (passage: Passage) => Promise<Value>): Promise<Value> {
-  return life.pass('disk', undefined, async (passage) => {
-    life.world.tell('disk', what);
+function passDisk<Value>(process: SimulatedProcess, what: string, call: (passage: Passage) => Promise<Value>): Promise<Value> {
+  return process.pass('disk', undefined, async (passage) => {
+    process.world.tell('disk', what);
     if (passage.fault === 'error') throw diskError('EIO');
     return call(passage);
   });

@@ -1,16 +1,16 @@
 /** HTTP: requests of adapters are refused, answered with 429 or 500, cut off in their body, and slow. */
-import type { Life, Passage } from './life.ts';
+import type { SimulatedProcess, Passage } from './simulated-process.ts';
 
-/** An HTTP client of one life. */
-export function simulatedFetch(life: Life, fetch: typeof globalThis.fetch): typeof globalThis.fetch {
+/** An HTTP client of one process. */
+export function simulatedFetch(process: SimulatedProcess, fetch: typeof globalThis.fetch): typeof globalThis.fetch {
   return (input, init) => {
     const signal = init?.signal ?? undefined;
-    return life.pass('http', signal, async (passage) => {
-      life.world.tell('http', `request to ${new URL(input instanceof Request ? input.url : input).pathname}`);
-      if (passage.fault === 'stall') return life.stall(signal);
+    return process.pass('http', signal, async (passage) => {
+      process.world.tell('http', `request to ${new URL(input instanceof Request ? input.url : input).pathname}`);
+      if (passage.fault === 'stall') return process.stall(signal);
       if (passage.fault === 'error') return failed(passage.dice);
       const response = await fetch(input, init);
-      return new Response(response.body === null ? null : body(life, response.body, passage), response);
+      return new Response(response.body === null ? null : body(process, response.body, passage), response);
     });
   };
 }
@@ -23,12 +23,12 @@ function failed(dice: number): Response {
 }
 
 /** The body, in pieces that come when the schedule says so; broken off if that is what goes wrong. */
-function body(life: Life, stream: ReadableStream<Uint8Array>, { fault, dice }: Passage): ReadableStream<Uint8Array> {
+function body(process: SimulatedProcess, stream: ReadableStream<Uint8Array>, { fault, dice }: Passage): ReadableStream<Uint8Array> {
   const reader = stream.getReader();
   let pieces = 0;
   return new ReadableStream<Uint8Array>({
     pull: async (controller) => {
-      const { done, value } = await life.alive(reader.read());
+      const { done, value } = await process.alive(reader.read());
       pieces += 1;
       if (fault === 'cut' && pieces > dice * 8) {
         controller.error(new TypeError('terminated', { cause: new Error('simulated: the connection broke') }));

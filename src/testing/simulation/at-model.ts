@@ -2,37 +2,37 @@
  * Models: requests fail, break off, hang and are slow, and each is looked at.
  *
  * Law 2: what is sent is a history that every protocol accepts. Law 11: within a turn a request begins with the one before it,
- * between compactions.
+ * between compactions, as long as it is not resumed.
  */
 import { attemptChat } from '../../core/attempt-chat.ts';
 import { LLMError } from '../../core/errors.ts';
 import { decorateLLM, type LLM, type LLMRequest, type LLMResponse } from '../../core/llm.ts';
 import type { Message } from '../../core/message.ts';
 import { findBrokenMessages } from './check-messages.ts';
-import type { Life, Passage } from './life.ts';
+import type { SimulatedProcess, Passage } from './simulated-process.ts';
 
 /** Failures of a request that the same request may not meet again, and one that it will. */
 const ERROR_KINDS = ['server', 'rate_limit', 'network', 'unknown'] as const;
 
-/** The model requests of one life. */
+/** The model requests of one process. */
 export class ModelWatch {
-  readonly #life: Life;
+  readonly #process: SimulatedProcess;
   readonly #before = new Map<string, SentRequest>();
 
-  constructor(life: Life) {
-    this.#life = life;
+  constructor(process: SimulatedProcess) {
+    this.#process = process;
   }
 
   watch(llm: LLM): LLM {
     return decorateLLM(llm, (request) => {
       this.#look(llm, request);
-      return this.#life.pass('model', request.signal, (passage) => answer({ life: this.#life, llm, request }, passage));
+      return this.#process.pass('model', request.signal, (passage) => answer({ process: this.#process, llm, request }, passage));
     });
   }
 
   #look({ modelId }: LLM, request: LLMRequest): void {
-    const { world } = this.#life;
-    if (this.#life.isDead) return;
+    const { world } = this.#process;
+    if (this.#process.isDead) return;
     const { messages, scope } = request;
     world.tell('model', `${modelId} is asked with ${messages.length} messages, the last ${describe(messages.at(-1))}`);
     for (const problem of findBrokenMessages(messages)) world.report(`a request to ${modelId} has a broken history: ${problem}`, 2);
@@ -40,25 +40,27 @@ export class ModelWatch {
     if (scope === undefined || request.tools.length === 0) return;
     const key = `${modelId} ${scope.turnId}`;
     const before = this.#before.get(key);
-    const compactions = this.#compactions(scope.turnId);
-    const now: SentRequest = { request, compactions, step: scope.step };
+    const changes = this.#changes(scope.turnId);
+    const now: SentRequest = { request, changes, step: scope.step };
     this.#before.set(key, now);
-    if (before === undefined || before.compactions !== compactions) return;
+    if (before === undefined || before.changes !== changes) return;
     const difference = findChange(before.request, request);
     if (difference !== undefined) world.report(`the request of step ${scope.step} of ${scope.turnId} does not begin with that of step ${before.step}: ${difference}`, 11);
   }
 
-  /** How often the history of a turn was changed so far, as far as it was kept. */
-  #compactions(turnId: string): number {
+  /** How often the history of a turn was changed, or what is remembered was looked up anew, as far as it was kept. */
+  #changes(turnId: string): number {
     let count = 0;
-    for (const events of this.#life.world.logs.values()) for (const event of events) if (event.type === 'compaction' && event.turnId === turnId) count += 1;
+    for (const events of this.#process.world.logs.values()) {
+      for (const event of events) if ((event.type === 'compaction' || event.type === 'turn.resume') && event.turnId === turnId) count += 1;
+    }
     return count;
   }
 }
 
 interface SentRequest {
   readonly request: LLMRequest;
-  readonly compactions: number;
+  readonly changes: number;
   readonly step: number;
 }
 
@@ -79,33 +81,33 @@ function describe(message: Message | undefined): string {
 }
 
 interface Asked {
-  readonly life: Life;
+  readonly process: SimulatedProcess;
   readonly llm: LLM;
   readonly request: LLMRequest;
 }
 
 async function answer(asked: Asked, { fault, dice }: Passage): Promise<LLMResponse> {
-  const { life, llm, request } = asked;
-  if (fault === 'stall') return life.stall(request.signal);
-  if (fault === 'deaf') return life.deaf();
+  const { process, llm, request } = asked;
+  if (fault === 'stall') return process.stall(request.signal);
+  if (fault === 'deaf') return process.deaf();
   if (fault === 'error') {
     const kind = ERROR_KINDS[Math.floor(dice * ERROR_KINDS.length)] ?? 'server';
     throw new LLMError({ kind, message: `simulated: the request fails with ${kind}` });
   }
   if (fault === 'cut') return cut(asked, dice);
   const response = await attemptChat(llm, request);
-  life.world.tell('model', `${llm.modelId} answers ${JSON.stringify(response.content)} (${response.stopReason})`);
+  process.world.tell('model', `${llm.modelId} answers ${JSON.stringify(response.content)} (${response.stopReason})`);
   return response;
 }
 
 /** The first fragments come, then the connection breaks. */
-async function cut({ life, llm, request }: Asked, dice: number): Promise<never> {
+async function cut({ process, llm, request }: Asked, dice: number): Promise<never> {
   const { onDelta } = request;
   let left = Math.floor(dice * 6);
   const some = (delta: Parameters<NonNullable<typeof onDelta>>[0]): void => {
     if (left > 0) onDelta?.(delta);
     left -= 1;
   };
-  await life.alive(llm.chat({ ...request, onDelta: some }));
+  await process.alive(llm.chat({ ...request, onDelta: some }));
   throw new LLMError({ kind: 'network', message: 'simulated: the connection broke in the middle of the reply' });
 }

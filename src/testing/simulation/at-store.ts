@@ -5,32 +5,32 @@
  */
 import type { RecordedEvent } from '../../core/events.ts';
 import type { SessionLog, SessionStore } from '../../sessions/session-store.ts';
-import type { Life } from './life.ts';
+import type { SimulatedProcess } from './simulated-process.ts';
 
-/** A store of one life. */
-export function simulatedStore(life: Life, store: SessionStore): SessionStore {
+/** A store of one process. */
+export function simulatedStore(process: SimulatedProcess, store: SessionStore): SessionStore {
   const hold = async (opening: Promise<SessionLog>): Promise<SessionLog> => {
     const log = await opening;
-    life.onDeath(() => void log.close().catch(() => undefined));
-    return life.alive(new SimulatedLog(life, log, log.header.sessionId));
+    process.onDeath(() => void log.close().catch(() => undefined));
+    return process.alive(new SimulatedLog(process, log, log.header.sessionId));
   };
   return {
     create: (session) => hold(store.create(session)),
     open: (sessionId) => hold(store.open(sessionId)),
-    read: (sessionId) => life.alive(store.read(sessionId)),
-    list: () => life.alive(store.list()),
-    delete: (sessionId) => life.alive(store.delete(sessionId)),
+    read: (sessionId) => process.alive(store.read(sessionId)),
+    list: () => process.alive(store.list()),
+    delete: (sessionId) => process.alive(store.delete(sessionId)),
   };
 }
 
 class SimulatedLog implements SessionLog {
-  readonly #life: Life;
+  readonly #process: SimulatedProcess;
   readonly #log: SessionLog;
   readonly #name: string;
   #before: Promise<unknown> = Promise.resolve();
 
-  constructor(life: Life, log: SessionLog, name: string) {
-    this.#life = life;
+  constructor(process: SimulatedProcess, log: SessionLog, name: string) {
+    this.#process = process;
     this.#log = log;
     this.#name = name;
   }
@@ -40,15 +40,15 @@ class SimulatedLog implements SessionLog {
   }
 
   async load(): ReturnType<SessionLog['load']> {
-    const content = await this.#life.alive(this.#log.load());
-    this.#life.world.compare(this.#name, content.snapshot?.events ?? 0, content.events);
+    const content = await this.#process.alive(this.#log.load());
+    this.#process.world.compare(this.#name, content.snapshot?.events ?? 0, content.events);
     return content;
   }
 
   append(events: Parameters<SessionLog['append']>[0]): Promise<void> {
     return this.#inOrder('the log', async () => {
       await this.#log.append(events);
-      for (const event of events) this.#life.world.keep(this.#name, event);
+      for (const event of events) this.#process.world.keep(this.#name, event);
     });
   }
 
@@ -57,33 +57,33 @@ class SimulatedLog implements SessionLog {
   }
 
   async child(id: string): Promise<SessionLog> {
-    const log = await this.#life.alive(this.#log.child(id));
-    return new SimulatedLog(this.#life, log, `${this.#name}/${id}`);
+    const log = await this.#process.alive(this.#log.child(id));
+    return new SimulatedLog(this.#process, log, `${this.#name}/${id}`);
   }
 
   async close(): Promise<void> {
     await this.#before;
-    await this.#life.alive(this.#log.close());
+    await this.#process.alive(this.#log.close());
   }
 
   #inOrder(what: string, write: () => Promise<void>): Promise<void> {
-    const written = this.#before.then(() => passStore(this.#life, what, write));
+    const written = this.#before.then(() => passStore(this.#process, what, write));
     this.#before = written.catch(() => undefined);
     return written;
   }
 }
 
-/** A recorder of one life. */
-export function simulatedRecorder(life: Life, log: RecordedEvent[]): (event: RecordedEvent) => Promise<void> {
+/** A recorder of one process. */
+export function simulatedRecorder(process: SimulatedProcess, log: RecordedEvent[]): (event: RecordedEvent) => Promise<void> {
   return (event) =>
-    passStore(life, 'the record', () => {
+    passStore(process, 'the record', () => {
       log.push(event);
-      life.world.keep('', event);
+      process.world.keep('', event);
     });
 }
 
-function passStore(life: Life, what: string, write: () => Promise<void> | void): Promise<void> {
-  return life.pass('store', undefined, ({ fault }) => {
+function passStore(process: SimulatedProcess, what: string, write: () => Promise<void> | void): Promise<void> {
+  return process.pass('store', undefined, ({ fault }) => {
     if (fault === 'error') throw new Error(`simulated: ${what} cannot be written`);
     return write();
   });

@@ -6,17 +6,8 @@
  */
 import { type ToolAccess, ToolAccesses, accessesConflict } from '../../core/tool-access.ts';
 import { type AnyTool, isSuspension, replayOf, type ToolContext, type ToolReturn } from '../../core/tool.ts';
-import type { Life, Passage } from './life.ts';
-
-/** A call that ran in any life of the run. */
-interface KnownRun {
-  readonly idempotencyKey: string;
-  /** Whether it asked to be called again. */
-  didSuspend: boolean;
-}
-
-/** Calls by id, over the lives of a world. */
-const runsOf = new WeakMap<object, Map<string, KnownRun>>();
+import type { Passage, SimulatedProcess } from './simulated-process.ts';
+import type { ToolRun } from './world.ts';
 
 interface RunningCall {
   readonly context: ToolContext;
@@ -24,29 +15,29 @@ interface RunningCall {
   readonly accesses: readonly ToolAccess[];
 }
 
-/** The tool calls of one life. */
+/** The tool calls of one process. */
 export class ToolWatch {
-  readonly #life: Life;
+  readonly #process: SimulatedProcess;
   readonly #running = new Set<RunningCall>();
 
-  constructor(life: Life) {
-    this.#life = life;
+  constructor(process: SimulatedProcess) {
+    this.#process = process;
   }
 
   watch<One extends AnyTool>(tool: One): One {
     const execute = (input: unknown, context: ToolContext): Promise<ToolReturn> => this.#execute(tool, input, context);
     const watched: object = Object.create(Object.getPrototypeOf(tool));
-    return Object.assign(watched, tool, { execute }) as One; // The same tool but for how it runs.
+    return Object.assign(watched, tool, { execute }); // The same tool but for how it runs.
   }
 
   /** Nothing runs any more when all is over, but for what was given up. */
   checkEnd(): void {
-    for (const { name, context } of this.#running) this.#life.world.report(`call ${context.toolCallId} of ${name} still runs when all is over, and was not aborted`, 4);
+    for (const { name, context } of this.#running) this.#process.world.report(`call ${context.toolCallId} of ${name} still runs when all is over, and was not aborted`, 4);
   }
 
   async #execute(tool: AnyTool, input: unknown, context: ToolContext): Promise<ToolReturn> {
-    if (this.#life.isDead) return this.#life.deaf();
-    const { world } = this.#life;
+    if (this.#process.isDead) return this.#process.deaf();
+    const { world } = this.#process;
     const { toolCallId } = context;
     world.tell('tool', `${tool.name} starts: call ${toolCallId} with ${context.inputText}`);
     const run = this.#look(tool, context);
@@ -57,7 +48,7 @@ export class ToolWatch {
     // A call that hangs is given up, and others may have its place.
     context.signal.addEventListener('abort', leave, { once: true });
     try {
-      const returned = await this.#life.pass('tool', context.signal, (passage) => this.#run({ tool, input, context }, passage));
+      const returned = await this.#process.pass('tool', context.signal, (passage) => this.#run({ tool, input, context }, passage));
       run.didSuspend = isSuspension(returned);
       world.tell('tool', `${tool.name} ends: call ${toolCallId} returns ${JSON.stringify(returned)}`);
       return returned;
@@ -68,19 +59,17 @@ export class ToolWatch {
   }
 
   async #run({ tool, input, context }: { readonly tool: AnyTool; readonly input: unknown; readonly context: ToolContext }, { fault }: Passage): Promise<ToolReturn> {
-    if (fault === 'stall') return this.#life.stall(context.signal);
-    if (fault === 'deaf') return this.#life.deaf();
+    if (fault === 'stall') return this.#process.stall(context.signal);
+    if (fault === 'deaf') return this.#process.deaf();
     if (fault === 'error') throw new Error(`simulated: ${tool.name} throws`);
     return tool.execute(input, context);
   }
 
-  #look(tool: AnyTool, { toolCallId, turnId, idempotencyKey }: ToolContext): KnownRun {
-    const { world } = this.#life;
-    const runs = runsOf.get(world) ?? new Map<string, KnownRun>();
-    runsOf.set(world, runs);
-    const before = runs.get(toolCallId);
-    const run: KnownRun = { idempotencyKey, didSuspend: false };
-    runs.set(toolCallId, run);
+  #look(tool: AnyTool, { toolCallId, turnId, idempotencyKey }: ToolContext): ToolRun {
+    const { world } = this.#process;
+    const before = world.toolRuns.get(toolCallId);
+    const run: ToolRun = { idempotencyKey, didSuspend: false };
+    world.toolRuns.set(toolCallId, run);
     const kept = this.#keptOf(turnId);
     const replay = replayOf(tool);
     const what = `call ${toolCallId} of ${tool.name}`;
@@ -96,7 +85,7 @@ export class ToolWatch {
 
   /** What is kept of a turn. */
   #keptOf(turnId: string): readonly { readonly type: string; readonly toolCallId?: string }[] {
-    for (const events of this.#life.world.logs.values()) {
+    for (const events of this.#process.world.logs.values()) {
       const ofTurn = events.filter((event) => 'turnId' in event && event.turnId === turnId);
       if (ofTurn.length > 0) return ofTurn;
     }
@@ -106,7 +95,7 @@ export class ToolWatch {
   #lookForConflicts(call: RunningCall): void {
     for (const other of this.#running) {
       if (other.context.turnId !== call.context.turnId || !accessesConflict(other.accesses, call.accesses)) continue;
-      this.#life.world.report(`calls ${other.context.toolCallId} of ${other.name} and ${call.context.toolCallId} of ${call.name} conflict, and overlap`, 6);
+      this.#process.world.report(`calls ${other.context.toolCallId} of ${other.name} and ${call.context.toolCallId} of ${call.name} conflict, and overlap`, 6);
     }
   }
 }

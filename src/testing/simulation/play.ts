@@ -9,14 +9,17 @@ import { messageOf } from '../../core/errors.ts';
 import type { RecordedEvent } from '../../core/events.ts';
 import { createTranscript } from '../../core/transcript.ts';
 import { checkTranscript } from '../check-transcript.ts';
+import { nextTask } from '../next-task.ts';
 import { findBrokenMessages } from './check-messages.ts';
 import { type Boundary, type Fault, isCrash } from './fault.ts';
-import { Life, type LifeLimits } from './life.ts';
+import { Life } from './life.ts';
 import type { Scenario } from './scenario.ts';
+import { type ProcessLimits, SimulatedProcess } from './simulated-process.ts';
+import { watchRejections } from './unhandled-rejections.ts';
 import { hashOf, type StoryLine, type Violation, World } from './world.ts';
 
 /** How a run is played. */
-export interface PlayOptions extends LifeLimits {
+export interface PlayOptions extends ProcessLimits {
   /** The seed. */
   readonly seed: number;
   /** What goes wrong. */
@@ -56,12 +59,17 @@ export async function play(scenario: Scenario, options: PlayOptions): Promise<Pl
   const world = new World(options);
   const run = await scenario.build(world);
   const maxLives = faults.filter(({ kind }) => isCrash(kind)).length + 1;
+  const rejections = watchRejections();
   let lives = 0;
   for (let end = 'died'; end === 'died' && lives < maxLives; ) {
     lives += 1;
     if (lives > 1) world.tell('process', `lives again: life ${lives}`);
-    end = await new Life(world, lives, options).run((life) => run.live(life));
+    end = await new Life(new SimulatedProcess(world, lives, options)).run((life) => run.live(life));
   }
+  // The platform tells of them in a task of its own.
+  await nextTask();
+  rejections.stop();
+  for (const reason of rejections.reasons) world.report(`a rejection is not handled: ${messageOf(reason)}`, 4);
   for (const log of world.logs.keys()) checkLog(world, log, world.turnEvents(log));
   const outcome = run.outcome?.();
   if (undisturbed !== undefined) compare({ world, undisturbed, outcome });

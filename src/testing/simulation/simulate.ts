@@ -41,6 +41,7 @@ export interface SimulationReport {
 
 /** A scenario failed. The message tells how to repeat it, what is wrong, and what happened. */
 export class SimulationError extends Error {
+  /** `SimulationError`. */
   override readonly name: string = 'SimulationError';
   /** The smallest seed found. */
   readonly seed: number;

@@ -41,6 +41,14 @@ export interface Visit {
   readonly delays: readonly [before: number, after: number];
 }
 
+/** A tool call that ran in any life. */
+export interface ToolRun {
+  /** The key that it ran with. */
+  readonly idempotencyKey: string;
+  /** Whether it asked to be called again. */
+  didSuspend: boolean;
+}
+
 /** What a world is told. */
 export interface WorldOptions {
   /** The seed. */
@@ -72,6 +80,8 @@ export class World implements SimulatedWorld {
   readonly journal: string[] = [];
   /** How long the journal was when the first fault fired; undefined while none has. */
   journalAtFault: number | undefined;
+  /** Tool calls that ran, by id. */
+  readonly toolRuns: Map<string, ToolRun> = new Map();
   readonly violations: Violation[] = [];
   readonly story: StoryLine[] = [];
   /** Virtual time. */
