@@ -1,9 +1,9 @@
 // What nothing uses: files, exports, dependencies. Doors and the programs people run are the ways in.
-import { COMMAND, DOORS } from './scripts/doors.js';
+import { DOORS } from './scripts/doors.js';
 
 /** @type {import('knip').KnipConfig} */
 export default {
-  entry: [...DOORS.map((door) => door.source), COMMAND.source, 'test/simulation/scenarios.ts', 'examples/*/{index,main}.ts', 'examples/readme/*.ts'],
+  entry: [...DOORS.map((door) => door.source), 'test/simulation/scenarios.ts', 'examples/*/{index,main}.ts', 'examples/readme/*.ts'],
   project: [
     '{src,scripts,test,bench,examples}/**/*.{js,ts}',
     '!examples/coding-agent/demo/workspace/**',

@@ -26,8 +26,8 @@ export class ToolWatch {
 
   watch<One extends AnyTool>(tool: One): One {
     const execute = (input: unknown, context: ToolContext): Promise<ToolReturn> => this.#execute(tool, input, context);
-    const watched: object = Object.create(Object.getPrototypeOf(tool));
-    return Object.assign(watched, tool, { execute }); // The same tool but for how it runs.
+    const watched: unknown = Object.create(Reflect.getPrototypeOf(tool));
+    return Object.assign(watched as One, tool, { execute }); // The same tool but for how it runs.
   }
 
   /** Nothing runs any more when all is over, but for what was given up. */
