@@ -103,12 +103,12 @@ function compare({ world, undisturbed, outcome }: Compared): void {
   const isHarmless = fired.every(({ boundary }) => boundary === 'listener');
   // Up to the first fault, and whatever listeners do, a run is the same to the byte.
   const same = isHarmless ? Math.max(journal.length, undisturbed.journal.length) : journalAtFault;
-  const law = isHarmless && fired.length > 0 ? 7 : 8;
   for (let index = 0; index < same; index += 1) {
     if (journal[index] === undisturbed.journal[index]) continue;
+    const law = index < journalAtFault ? 8 : 7;
     world.report(`what is kept at place ${index} is another than where nothing goes wrong: ${journal[index] ?? 'nothing'} instead of ${undisturbed.journal[index] ?? 'nothing'}`, law);
     return;
   }
   const [got, expected] = [JSON.stringify(outcome), JSON.stringify(undisturbed.outcome)];
-  if (isHarmless && got !== expected) world.report(`the outcome is ${got}, and ${expected} where nothing goes wrong`, law);
+  if (isHarmless && got !== expected) world.report(`the outcome is ${got}, and ${expected} where nothing goes wrong`, fired.length > 0 ? 7 : 8);
 }
