@@ -5,6 +5,7 @@ export const PINNED_DOORS: Readonly<Record<string, string | undefined>> = {
   '.': undefined,
   './testing': undefined,
   './testing/conformance': undefined,
+  './testing/cassette': undefined,
   './testing/simulation': undefined,
   './policies': undefined,
   './policies/concurrency': 'p-limit',
@@ -25,7 +26,7 @@ export const PINNED_DOORS: Readonly<Record<string, string | undefined>> = {
 };
 
 /** Doors that need Node; the others run anywhere. */
-export const PINNED_NODE_DOORS: ReadonlySet<string> = new Set(['./memory', './sessions', './sessions/sqlite', './agent/files']);
+export const PINNED_NODE_DOORS: ReadonlySet<string> = new Set(['./memory', './sessions', './sessions/sqlite', './agent/files', './testing/cassette']);
 
 /** Every optional peer, and the versions it may have. */
 export const PINNED_PEERS: Readonly<Record<string, string>> = {

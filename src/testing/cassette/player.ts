@@ -1,0 +1,118 @@
+/**
+ * Player: a recorded exchange as an answer of `fetch`.
+ *
+ * - The bytes are those of the file, however they are cut.
+ * - What the client aborted when it was recorded comes as far as it came then, and waits for the client to abort again.
+ * - When an answer is over nothing of it waits any more: no timer, no listener.
+ */
+import { type Runtime, sleep } from '../../core/runtime.ts';
+import type { Exchange, ExchangeEnd, GivenResponse } from './exchange.ts';
+
+/** How exchanges are played. */
+export interface PlayOptions {
+  readonly timing: 'at_once' | 'recorded';
+  /** How many bytes the next piece has, given how many are left. Absent: as recorded. */
+  readonly pieceLength: ((bytesLeft: number) => number) | undefined;
+  readonly runtime: Runtime;
+}
+
+/** These have no body. */
+const NULL_BODY: ReadonlySet<number> = new Set([204, 205, 304]);
+
+/** Plays an exchange. Rejects and breaks off as it did when it was recorded, and when the signal aborts. */
+export async function play({ response, end }: Exchange, signal: AbortSignal | undefined, options: PlayOptions): Promise<Response> {
+  const { runtime, timing } = options;
+  const startedAt = runtime.now();
+  const over = new AbortController();
+
+  function until(afterMs: number): Promise<void> | undefined {
+    const delayMs = startedAt + afterMs - runtime.now();
+    return timing === 'recorded' && delayMs > 0 ? sleep(delayMs, { runtime, signal: over.signal }) : undefined;
+  }
+
+  const onAbort = (): void => over.abort(signal?.reason);
+  if (signal?.aborted === true) throw signal.reason;
+  signal?.addEventListener('abort', onAbort, { signal: over.signal });
+
+  try {
+    await until(response?.afterMs ?? end.afterMs);
+    over.signal.throwIfAborted();
+    if (response === undefined) {
+      if (end.type === 'failed') throw toThrown(end);
+      return await new Promise<never>((_, reject) => {
+        over.signal.addEventListener('abort', () => reject(over.signal.reason));
+      });
+    }
+  } catch (thrown) {
+    over.abort();
+    throw thrown;
+  }
+  const { status, headers } = response;
+  if (NULL_BODY.has(status)) {
+    over.abort();
+    return new Response(null, { status, headers });
+  }
+  return new Response(playBody(cutPieces(response, options.pieceLength), { end, over, until }), { status, headers });
+}
+
+interface Body {
+  readonly end: ExchangeEnd;
+  /** Aborted when the body is over, for whatever reason. */
+  readonly over: AbortController;
+  readonly until: (afterMs: number) => Promise<void> | undefined;
+}
+
+function playBody(pieces: Iterator<TimedBytes, undefined>, { end, over, until }: Body): ReadableStream<Uint8Array<ArrayBuffer>> {
+  return new ReadableStream<Uint8Array<ArrayBuffer>>(
+    {
+      start(controller) {
+        over.signal.addEventListener('abort', () => controller.error(over.signal.reason));
+      },
+      async pull(controller) {
+        const piece = pieces.next().value;
+        try {
+          await until(piece?.afterMs ?? end.afterMs);
+        } catch {
+          return;
+        }
+        if (over.signal.aborted) return;
+        if (piece !== undefined) controller.enqueue(piece.bytes);
+        else if (end.type === 'failed') over.abort(toThrown(end));
+        else if (end.type === 'complete') {
+          controller.close();
+          over.abort();
+        }
+      },
+      cancel: () => over.abort(),
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+/** As the platform words it: the code is on the way down the causes. */
+function toThrown({ message, code }: Extract<ExchangeEnd, { type: 'failed' }>): TypeError {
+  return new TypeError(message, code === undefined ? undefined : { cause: Object.assign(new Error(message), { code }) });
+}
+
+interface TimedBytes {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly afterMs: number;
+}
+
+/** The body in pieces, each of which comes when the last of its bytes came. */
+function* cutPieces({ body, pieces, afterMs }: GivenResponse, pieceLength: PlayOptions['pieceLength']): Generator<TimedBytes, undefined> {
+  let [index, recordedEnd] = [0, pieces[0]?.length ?? 0];
+  for (let start = 0; start < body.length; ) {
+    const left = body.length - start;
+    // The file may have been changed by hand: what no piece tells of comes with the last one.
+    const asked = pieceLength === undefined ? (pieces[index]?.length ?? left) : pieceLength(left);
+    const end = start + Math.min(left, Math.max(1, Math.floor(asked) || 1));
+    while (recordedEnd < end && index < pieces.length - 1) {
+      index += 1;
+      recordedEnd += pieces[index]?.length ?? 0;
+    }
+    yield { bytes: new Uint8Array(body.subarray(start, end)), afterMs: pieces[index]?.afterMs ?? afterMs };
+    start = end;
+  }
+  return undefined;
+}
