@@ -8,6 +8,7 @@ import type { Hook } from '../core/hooks.ts';
 import { isRecord } from '../core/json.ts';
 import type { LLM } from '../core/llm.ts';
 import type { AnyTool } from '../core/tool.ts';
+import { toolSet } from '../core/tool-input.ts';
 import type { StepInfo } from '../core/turn-options.ts';
 import { approval } from '../policies/approval.ts';
 import { continuePaused } from '../policies/continue-paused.ts';
@@ -74,6 +75,12 @@ export class AgentSeat {
     if (systemPrompt === undefined && skill === undefined) return guarded;
     const given: unknown = typeof systemPrompt === 'function' ? await systemPrompt({ sessionId, turnId, host }) : systemPrompt;
     return withSystemPrompt(guarded, assembleSystemPrompt({ ...sectionsOf(given ?? llm.systemPrompt), ...(skill !== undefined && { skill }) }));
+  }
+
+  /** @throws TypeError for tools that make no sense together, as far as they are known before there is a turn. */
+  assertTools(): void {
+    const { tools = [] } = this.parts.options;
+    toolSet([...(typeof tools === 'function' ? [] : tools), ...this.parts.tools, ...this.#addTools()]);
   }
 
   /** The tools of a step. */

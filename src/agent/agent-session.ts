@@ -9,18 +9,19 @@ import { assertNumbers, assertOptions } from '../core/assert.ts';
 import { isTurnloopError, messageOf, TurnloopError } from '../core/errors.ts';
 import { createEventDispatcher, isRecordedEvent, isThenable } from '../core/event-dispatcher.ts';
 import type { LoopEvent, RecordedEvent } from '../core/events.ts';
-import { isUserMessage, userMessage, type Message, type UserMessage } from '../core/message.ts';
+import { userMessage, type Message, type UserMessage } from '../core/message.ts';
 import { closeOpenTurn, runTurn } from '../core/run-turn.ts';
 import type { Runtime } from '../core/runtime.ts';
 import type { TurnStopReason } from '../core/stop-reason.ts';
 import type { PendingCall, ToolCallDecision } from '../core/tool.ts';
 import type { OpenTurn } from '../core/transcript.ts';
 import { createTurnControl, type SteerOutcome, type TurnControl } from '../core/turn-control.ts';
-import { inputOf } from '../core/turn-options.ts';
+import { assertDecisions, inputOf } from '../core/turn-options.ts';
 import { NO_USAGE, type Usage } from '../core/usage.ts';
 import type { CompactionReport } from '../context/compact-now.ts';
 import type { MemoryOwner } from '../memory/memory-store.ts';
 import { SessionError, type SessionEvent, type SessionHeader, type SessionLog, type SessionRepair } from '../sessions/session-store.ts';
+import { assertInput, assertNew, assertOneInput } from './agent-input.ts';
 import { EventStream } from './event-stream.ts';
 import type { AgentInput, CompactSessionOptions, ResumeTurnOptions, RunOptions, Session, SessionListener, SessionStatus } from './session.ts';
 import type { CastSession, SessionCast } from './session-cast.ts';
@@ -182,6 +183,7 @@ export class AgentSession<Output> implements Session<Output> {
     assertOptions(options, RUN_OPTIONS, RUN_ARGUMENT);
     assertInput(input, RUN_ARGUMENT.example);
     this.#assertFree('session.run');
+    assertNew(input, this.messages(), this.sessionId);
     if (options.denyPending !== true) this.#assertNoOpenTurn('An input');
     return this.#start({ options, input });
   }
@@ -189,6 +191,7 @@ export class AgentSession<Output> implements Session<Output> {
   resume(options: ResumeTurnOptions = {}): Turn<Output> {
     assertOptions(options, RESUME_OPTIONS, RESUME_ARGUMENT);
     if (options.input !== undefined) assertInput(options.input, RESUME_ARGUMENT.example);
+    assertDecisions(options.decisions ?? [], 'decisions');
     this.#assertFree('session.resume');
     const open = this.openTurn();
     if (open === undefined) throw new SessionError('no_open_turn', `No turn of session "${this.sessionId}" is open: there is none to go on with. Start one with session.run(input).`);
@@ -196,12 +199,12 @@ export class AgentSession<Output> implements Session<Output> {
     if (open.missingInput > 0 && input === undefined) {
       throw new TypeError('The turn was begun and its input is not recorded. Pass it again, session.resume({ input }), or start anew with session.run(input, { denyPending: true }).');
     }
-    this.#assertDecisions(open, options.decisions);
+    this.#assertPending(open, options.decisions);
     return this.#start({ options, input, open });
   }
 
   /** A decision about a call that does not wait, such as one that was decided before, would change nothing and say nothing. */
-  #assertDecisions({ turnId, step }: OpenTurn, decisions: readonly ToolCallDecision[] = []): void {
+  #assertPending({ turnId, step }: OpenTurn, decisions: readonly ToolCallDecision[] = []): void {
     const suspended = (step?.calls ?? []).flatMap((call) => call.suspended ?? []);
     const ids = new Set(suspended.flatMap(({ toolCallId, pending }) => [toolCallId, ...pending.map((call) => call.toolCallId)]));
     const unknown = decisions.find(({ toolCallId }) => !ids.has(toolCallId));
@@ -216,12 +219,13 @@ export class AgentSession<Output> implements Session<Output> {
   }
 
   async followUp(input: string | UserMessage): Promise<QueuedInput<Output>> {
-    assertInput(input, "session.followUp('And then?')");
+    assertOneInput(input, "session.followUp('And then?')");
     this.#assertOpen();
     const message = typeof input === 'string' ? userMessage(input) : input;
     const named = message.id === '' ? { ...message, id: this.#runtime.createId('message') } : message;
     const known = this.#queue.get(named.id);
     if (known !== undefined) return known;
+    assertNew(named, this.messages(), this.sessionId);
     await this.#append({ type: 'input.queued', at: this.#runtime.now(), message: named });
     const queued = this.#queue.add(named);
     this.#queueRests = false;
@@ -549,10 +553,4 @@ export class AgentSession<Output> implements Session<Output> {
       .finally(() => this.#work.delete(tracked));
     this.#work.add(tracked);
   }
-}
-
-function assertInput(input: unknown, example: string): asserts input is AgentInput {
-  const messages: readonly unknown[] = Array.isArray(input) ? input : [input];
-  if (typeof input === 'string' || (messages.length > 0 && messages.every(isUserMessage))) return;
-  throw new TypeError(`The input is not a text, a user message or a list of them. For example: ${example}.`);
 }

@@ -70,7 +70,7 @@ export class SessionCast<Output> {
   /** Ids of the messages that were there before the turn. */
   #knownMessages: ReadonlySet<string> = new Set();
 
-  /** @throws {@link sessions.SessionError | SessionError} `unknown_agent`. TypeError if two agents have one name. */
+  /** @throws {@link sessions.SessionError | SessionError} `unknown_agent`. TypeError if two agents have one name, or two tools of one. */
   constructor(root: AgentParts, session: CastSession) {
     this.#root = root;
     this.#session = session;
@@ -80,6 +80,7 @@ export class SessionCast<Output> {
       owners: memoryOwners.length > 0 ? memoryOwners : [{ scope: 'agent', scopeId: root.name }],
     });
     this.#seatAll(root);
+    for (const seat of this.#seats.values()) seat.assertTools();
     this.#stepAgent = this.#active();
   }
 

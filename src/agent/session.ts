@@ -98,7 +98,8 @@ export interface Session<Output = undefined> {
    * Starts a turn.
    *
    * @throws {@link sessions.SessionError | SessionError} `turn_running`; `turn_open` for one that waits for decisions or was
-   * left by a crash, unless `denyPending` says to give it up; `session_closed`. TypeError for an input that is none.
+   * left by a crash, unless `denyPending` says to give it up; `message_exists` for a message that the history has;
+   * `session_closed`. TypeError for an input that is none, or blank.
    */
   run(input: AgentInput, options?: RunOptions): Turn<Output>;
   /**
@@ -116,10 +117,16 @@ export interface Session<Output = undefined> {
    * that was aborted, stopped, suspended, or failed, and not when a session is opened: then the next `run`, `runQueued` or
    * `followUp` goes on. An input whose id is queued already is not queued again.
    *
-   * @throws {@link sessions.SessionError | SessionError} `session_closed`, `store_failed`.
+   * @throws {@link sessions.SessionError | SessionError} `message_exists` for a message that the history has, `session_closed`,
+   * `store_failed`. TypeError for an input that is none, or blank.
    */
   followUp(input: string | UserMessage): Promise<QueuedInput<Output>>;
-  /** Starts the next queued input now, if a turn may start. @returns Its turn; undefined if there is nothing to start. */
+  /**
+   * Starts the next queued input now.
+   *
+   * @returns Its turn; undefined if nothing is queued.
+   * @throws {@link sessions.SessionError | SessionError} `turn_running`, `turn_open`, `session_closed`.
+   */
   runQueued(): Turn<Output> | undefined;
   /**
    * Puts what is queued into the running turn instead, before its next request. What it does not deliver stays queued.

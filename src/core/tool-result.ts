@@ -36,12 +36,14 @@ export function failureResult(thrown: unknown): RecordedToolResult {
 /**
  * Makes a recorded result of what was handed back.
  *
- * @param returned - A string, parts or a tool result; anything else becomes an error that shows it.
+ * @param returned - A string, parts or a tool result; an error is what went wrong, anything else becomes an error that
+ * shows it.
  * @param from - Who handed it back, for that error, such as `Tool "echo"`.
  */
 export function toToolOutcome(returned: unknown, from: string): ToolOutcome {
   if (typeof returned === 'string') return plain([{ type: 'text', text: returned }]);
   if (isPartList(returned)) return plain(copyParts(returned));
+  if (returned instanceof Error) return { result: failureResult(returned), stopTurn: false };
   if (!isRecord(returned) || !(typeof returned['content'] === 'string' || isPartList(returned['content']))) {
     return { result: wrongShape(returned, from), stopTurn: false };
   }

@@ -242,16 +242,27 @@ function assertResume(resume: unknown): void {
   if (!isRecord(readMember(resume, 'turn'))) {
     throw new TypeError('"resume" has no turn. Use resume: { turn: transcript.openTurn(), decisions: [] }.');
   }
-  const decisions: unknown = readMember(resume, 'decisions') ?? [];
-  if (!Array.isArray(decisions)) throw new TypeError('"resume.decisions" is not a list.');
+  assertDecisions(readMember(resume, 'decisions') ?? [], 'resume.decisions');
+}
+
+/**
+ * @param name - What they are called where they were given.
+ * @throws TypeError for what is no list of decisions, and for two about one call.
+ */
+export function assertDecisions(decisions: unknown, name: string): asserts decisions is readonly ToolCallDecision[] {
+  if (!Array.isArray(decisions)) throw new TypeError(`"${name}" is not a list.`);
   const decided = new Set<unknown>();
   for (const [index, decision] of decisions.entries()) {
     const toolCallId = readMember(decision, 'toolCallId');
     const action = readMember(decision, 'action');
     if (typeof toolCallId !== 'string' || !ACTIONS.some((known) => known === action)) {
-      throw new TypeError(`resume.decisions[${index}] is not { toolCallId, action } with an action of ${ACTIONS.join(', ')}.`);
+      throw new TypeError(`${name}[${index}] is not { toolCallId, action } with an action of ${ACTIONS.join(', ')}.`);
     }
-    if (decided.has(toolCallId)) throw new TypeError(`resume.decisions has two decisions about call "${toolCallId}".`);
+    const needed = action === 'edit' ? 'input' : action === 'answer' ? 'result' : undefined;
+    if (needed !== undefined && readMember(decision, needed) === undefined) {
+      throw new TypeError(`${name}[${index}] has no "${needed}": write { toolCallId, action: "${String(action)}", ${needed} }.`);
+    }
+    if (decided.has(toolCallId)) throw new TypeError(`${name} has two decisions about call "${toolCallId}".`);
     decided.add(toolCallId);
   }
 }

@@ -247,6 +247,8 @@ export type SessionErrorCode =
   | 'no_open_turn'
   /** A decision is about a call that does not wait for one. */
   | 'not_pending'
+  /** A message of that id is in the session already. */
+  | 'message_exists'
   /** The turn or message is not in the session. */
   | 'not_in_session'
   /** It was handed to an agent that is not known here. */

@@ -3,10 +3,10 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { LLMError, type RecordedEvent, TRANSCRIPT_VERSION, userCancel, userMessage } from 'turnloop';
-import type { Session } from 'turnloop/agent';
+import { LLMError, type RecordedEvent, TRANSCRIPT_VERSION, userCancel, userMessage, type UserMessage } from 'turnloop';
+import { createAgent, type Session } from 'turnloop/agent';
 import { fileSessionStore, inProcessSessionStore, type SessionEvent, type SessionStore } from 'turnloop/sessions';
-import { checkTranscript, echoTool, gatedTool, hanging, hangingTool, recordingTool, repeat, toolCall } from 'turnloop/testing';
+import { checkTranscript, echoTool, gatedTool, hanging, hangingTool, recordingTool, repeat, scriptedLLM, toolCall } from 'turnloop/testing';
 import { crashingStore, turnEvents } from './support/crashing-store.ts';
 import { suspendAll } from './support/policies.ts';
 import { codeOf, lastRequest, reopen, said, startAgent, type Started, story, types } from './support/session-kit.ts';
@@ -54,7 +54,10 @@ describe('a session', () => {
 
   it('E11 refuses what makes no sense, naming it with an example', async () => {
     const { session, agent } = await startAgent([]);
-    expect(() => session.run('')).not.toThrow();
+    for (const blank of ['', ' \n', [userMessage(' ')], userMessage([])]) expect(() => session.run(blank)).toThrow(/The input is blank/);
+    await expect(session.followUp('')).rejects.toThrow(/The input is blank/);
+    await expect(session.followUp([userMessage('a')] as never)).rejects.toThrow("The input is a list; it takes one text or user message. For example: session.followUp('And then?').");
+    expect(session.queue).toStrictEqual([]);
     await session.close();
     const other = await agent.openSession();
     expect(() => other.run(7 as never)).toThrow(/session\.run\('Hello'\)/);
@@ -65,6 +68,26 @@ describe('a session', () => {
     await expect(agent.openSession({ id: 'x' } as never)).rejects.toThrow(TypeError);
     await expect(agent.openSession({ sessionId: 'a', resumeSessionId: 'b' })).rejects.toThrow(/differ/);
     expect(await codeOf(() => other.resume())).toBe('no_open_turn');
+    for (const decisions of [[null], [{ toolCallId: 'c', action: 'edit' }], [{ toolCallId: 'c', action: 'answer' }], {}]) expect(() => other.resume({ decisions } as never)).toThrow(/^"?decisions/);
+  });
+
+  it('E11 refuses a message that it has already, and two of one id at once: given again, nothing is asked twice', async () => {
+    const { session } = await startAgent([repeat('ok')]);
+    const message: UserMessage = { ...userMessage('Pay.'), id: 'm1' };
+    await session.run(message).result;
+    expect(await codeOf(() => session.run(message))).toBe('message_exists');
+    expect(await codeOf(() => session.followUp(message))).toBe('message_exists');
+    const other = { ...message, id: 'm2' };
+    expect(() => session.run([other, other])).toThrow('Two messages of the input have the id "m2".');
+    expect(session.turns).toBe(1);
+    await session.run(other).result;
+    await session.close();
+  });
+
+  it('E11 refuses two tools of one name when it is opened, whoever adds them', async () => {
+    const tool = { ...echoTool(), name: 'dispatch_agent' };
+    await expect(createAgent({ llm: scriptedLLM([]), tools: [tool], subAgents: true }).openSession()).rejects.toThrow('Two tools are named "dispatch_agent".');
+    await expect(createAgent({ llm: scriptedLLM([]), tools: [echoTool()], deferredTools: [echoTool()] }).openSession()).rejects.toThrow('Two tools are named "echo".');
   });
 
   it('E11 is opened anew, gone on with, or either, and by one at a time', async () => {
@@ -255,7 +278,7 @@ describe('a suspended session', () => {
     const resume = (): unknown => session.resume({ decisions: [{ toolCallId: 'nope', action: 'allow' }] });
     expect(resume).toThrow(expect.objectContaining({ code: 'not_pending', message: expect.stringContaining(call!.toolCallId) }));
     const decision = { toolCallId: call!.toolCallId, action: 'allow' as const };
-    await expect(session.resume({ decisions: [decision, decision] }).result).rejects.toThrow(TypeError);
+    expect(() => session.resume({ decisions: [decision, decision] })).toThrow(`decisions has two decisions about call "${call!.toolCallId}".`);
     expect(session.status).toBe('suspended');
   });
 });

@@ -301,6 +301,12 @@ describe('a call that fails', () => {
     ]);
   });
 
+  it('TC14 gets an error result with the message of an error that the tool returns instead of throwing it', async () => {
+    const { recorded } = await runScripted({ replies: [toolCall('odd'), 'done'], tools: [returning(new RangeError('the card is blocked'))] });
+
+    expect(resultLines(recorded)).toMatchObject([['call_1', 'error', 'the card is blocked']]);
+  });
+
   it('TC15 leaves the other calls of the batch and all pairs intact', async () => {
     const { recorded } = await runScripted({
       replies: [[toolCall('echo', { text: 'a' }), toolCall('odd'), toolCall('echo', { text: 'b' })], 'done'],
