@@ -6,7 +6,6 @@ const KEPT: ReadonlySet<string> = new Set([
   'anthropic-beta',
   'anthropic-version',
   'content-type',
-  'location',
   'openai-beta',
   'retry-after',
   'retry-after-ms',

@@ -101,16 +101,20 @@ interface TimedBytes {
 
 /** The body in pieces, each of which comes when the last of its bytes came. */
 function* cutPieces({ body, pieces, afterMs }: GivenResponse, pieceLength: PlayOptions['pieceLength']): Generator<TimedBytes, undefined> {
-  let [index, recordedEnd] = [0, pieces[0]?.length ?? 0];
+  let [index, recordedEnd] = [-1, 0];
+  function advanceTo(end: number): void {
+    while (recordedEnd < end) {
+      index += 1;
+      // The file may have been changed by hand: the last piece has all that is left.
+      recordedEnd += index < pieces.length - 1 ? (pieces[index]?.length ?? 0) : Infinity;
+    }
+  }
   for (let start = 0; start < body.length; ) {
     const left = body.length - start;
-    // The file may have been changed by hand: what no piece tells of comes with the last one.
-    const asked = pieceLength === undefined ? (pieces[index]?.length ?? left) : pieceLength(left);
+    advanceTo(start + 1);
+    const asked = pieceLength === undefined ? recordedEnd - start : pieceLength(left);
     const end = start + Math.min(left, Math.max(1, Math.floor(asked) || 1));
-    while (recordedEnd < end && index < pieces.length - 1) {
-      index += 1;
-      recordedEnd += pieces[index]?.length ?? 0;
-    }
+    advanceTo(end);
     yield { bytes: new Uint8Array(body.subarray(start, end)), afterMs: pieces[index]?.afterMs ?? afterMs };
     start = end;
   }

@@ -21,6 +21,14 @@ interface ShelfRules {
   readonly ignore: ApplyRules;
 }
 
+/** Another address, or another kind of body, is further away than any number of fields. */
+const FAR: ReadonlySet<string> = new Set(['method', 'url', 'body']);
+const FAR_DISTANCE = 1000;
+
+function distance(differences: readonly Difference[]): number {
+  return differences.reduce((sum, { path }) => sum + (FAR.has(path) ? FAR_DISTANCE : 1), 0);
+}
+
 /** Recorded exchanges. */
 export class Shelf {
   readonly #file: string;
@@ -53,7 +61,7 @@ export class Shelf {
         place.isUsed = true;
         return place.exchange;
       }
-      if (nearest === undefined || differences.length < nearest.differences.length) nearest = { place, differences };
+      if (nearest === undefined || distance(differences) < distance(nearest.differences)) nearest = { place, differences };
     }
     throw this.#miss(request, headers, nearest && { ...nearest.place, differences: nearest.differences });
   }
