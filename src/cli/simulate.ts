@@ -5,6 +5,7 @@
  * again, with one scenario and a part of the seeds, and prints its report as a line of JSON.
  */
 import { type ChildProcess, fork } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -24,6 +25,7 @@ export const SIMULATE_HELP = `turnloop simulate FILE [options]
   --scenario NAME  only this scenario; may be given more than once
   --fault FAULT    exactly this goes wrong, such as store:crash_after@12; may be given more than once
   --calm           nothing takes any time
+  --complete       fails if a fault that can go wrong never did
   --jobs N         processes at once (default: as many as there are processors)
 `;
 
@@ -34,6 +36,7 @@ interface SimulateArguments {
   readonly scenarios: readonly string[];
   readonly faults: readonly string[];
   readonly isCalm: boolean;
+  readonly isComplete: boolean;
   readonly jobs: number;
   /** Whether this is one of the processes. */
   readonly isJob: boolean;
@@ -50,7 +53,7 @@ function readArguments(args: readonly string[]): SimulateArguments {
   const { values, positionals } = parse(args);
   const [file, ...more] = positionals;
   if (file === undefined || more.length > 0) throw new UsageError('turnloop simulate takes one file.');
-  const { scenario = [], fault = [], calm = false, job = false } = values;
+  const { scenario = [], fault = [], calm = false, complete = false, job = false } = values;
   for (const one of fault) readFault(one);
   return {
     file,
@@ -60,6 +63,7 @@ function readArguments(args: readonly string[]): SimulateArguments {
     scenarios: scenario,
     faults: fault,
     isCalm: calm,
+    isComplete: complete,
     isJob: job,
   };
 }
@@ -72,6 +76,7 @@ interface ParsedArguments {
     readonly scenario?: string[] | undefined;
     readonly fault?: string[] | undefined;
     readonly calm?: boolean | undefined;
+    readonly complete?: boolean | undefined;
     readonly job?: boolean | undefined;
   };
   readonly positionals: readonly string[];
@@ -89,6 +94,7 @@ function parse(args: readonly string[]): ParsedArguments {
         scenario: { type: 'string', multiple: true },
         fault: { type: 'string', multiple: true },
         calm: { type: 'boolean' },
+        complete: { type: 'boolean' },
         job: { type: 'boolean' },
       },
     });
@@ -112,7 +118,9 @@ function readFault(text: string): void {
 }
 
 async function loadScenarios({ file, scenarios: wanted }: SimulateArguments): Promise<readonly Scenario[]> {
-  const module: unknown = await import(pathToFileURL(resolve(file)).href);
+  const path = resolve(file);
+  if (!existsSync(path)) throw new UsageError(`There is no file ${path}.`);
+  const module: unknown = await import(pathToFileURL(path).href);
   const found = (isRecord(module) ? Object.values(module) : []).flat().filter(isScenario);
   const all = [...new Set(found)];
   if (all.length === 0) throw new UsageError(`${file} exports no scenario: an object with a \`name\` and a function \`build\`.`);
@@ -164,7 +172,9 @@ async function runJobs(scenarios: readonly Scenario[], given: SimulateArguments)
   };
   await Promise.all(Array.from({ length: given.jobs }, work));
   process.stdout.write(`${summary(scenarios, reports)}\n`);
-  return hasFailed ? 1 : 0;
+  const missing = given.isComplete ? neverFired(reports) : [];
+  if (missing.length > 0) process.stderr.write(`Never went wrong: ${missing.join(', ')}. Play more seeds.\n`);
+  return hasFailed || missing.length > 0 ? 1 : 0;
 }
 
 /** Parts of at most this many seeds, so that processes are busy until the end. */
@@ -205,6 +215,12 @@ function summary(scenarios: readonly Scenario[], reports: readonly SimulationRep
   const [runs, faulted] = [sum(reports.map((report) => report.runs)), sum(reports.map(({ faultedRuns }) => faultedRuns))];
   const share = runs === 0 ? 0 : Math.round((100 * faulted) / runs);
   return [...rows, '', formatFired(reports), '', `${runs} runs, ${faulted} with a fault (${share} %)`].join('\n');
+}
+
+/** What can go wrong where it was used, and never did. */
+function neverFired(reports: readonly SimulationReport[]): readonly string[] {
+  const faults = new Set(reports.flatMap(({ fired }) => [...fired.keys()]));
+  return [...faults].filter((fault) => reports.every(({ fired }) => (fired.get(fault) ?? 0) === 0));
 }
 
 function sum(numbers: readonly number[]): number {

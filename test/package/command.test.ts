@@ -1,0 +1,101 @@
+/** The installed command: what it prints, and how it ends. */
+import { execFile } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, inject, it } from 'vitest';
+
+/** A scenario that is well, and one whose tool pays twice after a crash. */
+const SCENARIOS = `
+import { createTranscript, createEventDispatcher, runTurn } from 'turnloop';
+import { scriptedLLM } from 'turnloop/testing';
+
+const scenario = (name, isWrong) => ({
+  name,
+  build: () => {
+    const log = [];
+    return {
+      live: async (life) => {
+        const transcript = createTranscript(isWrong ? log.filter(({ type }) => type !== 'tool.start') : [...log]);
+        const open = transcript.openTurn();
+        if (open === undefined && log.length > 0) return;
+        const record = life.recorder(log);
+        const llm = scriptedLLM(({ messages }) => (messages.at(-1).role === 'user' ? [{ type: 'tool_call', name: 'pay', inputText: '{}' }] : 'Done.'));
+        await runTurn({
+          llm: life.llm(llm),
+          tools: [life.tool({ name: 'pay', description: 'Pays.', inputSchema: { type: 'object' }, execute: () => 'paid' })],
+          buildMessages: transcript.buildMessages,
+          dispatchEvent: createEventDispatcher({ record: async (event) => { await record(event); transcript.record(event); }, emit: life.listener() }),
+          input: 'Pay.',
+          signal: life.signal,
+          runtime: life.runtime,
+          ...(open && { resume: { turn: open } }),
+        });
+      },
+    };
+  },
+});
+export const right = scenario('right', false);
+export const wrong = scenario('wrong', true);
+`;
+
+let folder: string;
+beforeAll(async () => {
+  const { error, consumer } = inject('packed');
+  if (error !== undefined) throw new Error(error);
+  folder = consumer;
+  await writeFile(join(folder, 'scenarios.mjs'), SCENARIOS);
+});
+
+interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function turnloop(...args: readonly string[]): Promise<Ended> {
+  return new Promise((resolve) => {
+    execFile(join(folder, 'node_modules', '.bin', 'turnloop'), args, { cwd: folder }, (error, stdout, stderr) => {
+      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
+    });
+  });
+}
+
+describe('turnloop simulate', () => {
+  it('F5 plays what a module exports, in several processes, and sums up', async () => {
+    const { code, stdout, stderr } = await turnloop('simulate', 'scenarios.mjs', '--scenario', 'right', '--seeds', '600', '--jobs', '2');
+    expect([code, stderr]).toStrictEqual([0, '']);
+    expect(stdout).toMatch(/^right +600 runs +5\d\d with a fault$/m);
+    expect(stdout).toMatch(/^crash_after +[1-9]/m);
+    expect(stdout).toMatch(/^600 runs, 5\d\d with a fault \(\d\d %\)$/m);
+  });
+
+  it('F5 ends 1 at a failure and tells how to repeat it, which does repeat it', async () => {
+    const { code, stderr } = await turnloop('simulate', 'scenarios.mjs', '--seeds', '300');
+    expect(code).toBe(1);
+    expect(stderr).toContain('Scenario "wrong" fails with seed 0');
+    const [, faults = ''] = /faults: \['([^\]]+)'\], calm: true/.exec(stderr) ?? [];
+    const again = await turnloop('simulate', 'scenarios.mjs', '--scenario', 'wrong', '--seeds', '1', '--calm', ...faults.split("', '").flatMap((fault) => ['--fault', fault]));
+    expect([again.code, again.stderr]).toStrictEqual([1, stderr]);
+  });
+
+  it('F5 ends 1 if a fault never went wrong, where none may be left out', async () => {
+    const { code, stderr } = await turnloop('simulate', 'scenarios.mjs', '--scenario', 'right', '--seeds', '3', '--complete');
+    expect([code, stderr]).toStrictEqual([1, expect.stringMatching(/^Never went wrong: .*\. Play more seeds\.\n$/)]);
+  });
+
+  it.each([
+    [[], 'Say what to do.'],
+    [['simulat'], 'There is no command "simulat".'],
+    [['simulate'], 'turnloop simulate takes one file.'],
+    [['simulate', 'scenarios.mjs', '--seeds', 'many'], '--seeds takes a whole number, such as --seeds 1000, and not "many".'],
+    [['simulate', 'scenarios.mjs', '--fault', 'x'], '"x" is no fault'],
+    [['simulate', 'scenarios.mjs', '--scenario', 'other'], 'scenarios.mjs has no scenario "other", only right, wrong.'],
+    [['simulate', 'scenarios.mjs', '--seed', '1'], "Unknown option '--seed'"],
+    [['simulate', 'nowhere.mjs'], 'There is no file '],
+  ])('F5 ends 2 for %j, and says what is wrong and what there is', async (args, message) => {
+    const { code, stderr } = await turnloop(...args);
+    expect(code).toBe(2);
+    expect(stderr).toContain(message);
+    expect(stderr).toContain('Usage: turnloop <command>');
+  });
+});
