@@ -67,6 +67,24 @@ it.each([
   expect(code).toBe(exitCode);
 });
 
+it('cassette.ts records its first run, and needs no server in the second', async () => {
+  const cwd = makeFolder();
+  const reply = { choices: [{ message: { content: 'Hello.' }, finish_reason: 'stop' }] };
+  const server = createServer((_request, response) => response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(reply)));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const env = { ...ENV, OPENAI_BASE_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1` };
+
+  const first = await run('cassette.ts', { ...env, OPENAI_API_KEY: 'sk-SECRET-123456' }, { cwd });
+  const recorded = readFileSync(join(cwd, 'test/cassettes/hello.json'), 'utf8');
+  server.close();
+  const second = await run('cassette.ts', { ...env, OPENAI_API_KEY: '' }, { cwd });
+
+  expect([first.code, second.code]).toStrictEqual([0, 0]);
+  expect(recorded).toContain('Say hello.');
+  expect(recorded).not.toContain('SECRET');
+});
+
 it('long-session.ts runs its turns on one budget', async () => {
   const reply = { choices: [{ message: { content: 'Hello.' }, finish_reason: 'stop' }], usage: { prompt_tokens: 20, completion_tokens: 3 } };
   const server = createServer((_request, response) => response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(reply)));

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { isTurnloopError } from 'turnloop';
 import { createAgent } from 'turnloop/agent';
 import { withFallback, withRetry } from 'turnloop/policies';
-import { scriptedLLM, virtualRuntime } from 'turnloop/testing';
+import { echoTool, scriptedLLM, virtualRuntime } from 'turnloop/testing';
 import { CassetteError, createCassette } from 'turnloop/testing/cassette';
 import { ADAPTERS } from '../providers/every-adapter.ts';
 import { answer, type Responder } from '../support/replay-server.ts';
@@ -39,6 +39,27 @@ describe.each(ADAPTERS)('F2: a cassette recorded through $name', (adapter) => {
 
     expect(replayed).toStrictEqual(live);
     expect(server.requests).toHaveLength(1);
+    cassette.assertDone();
+  });
+
+  it('replays a turn of an agent that calls a tool: what is sent depends on nothing but what was answered', async () => {
+    let asked = 0;
+    const replies = [{ calls: [{ name: 'echo', input: { text: 'Tromsø' } }, { name: 'echo', input: { text: 'b' } }] }, { text: 'It said Tromsø.' }];
+    const server = await startServer((response, request) => answer(adapter.stream(replies[asked++] ?? {}), 200, SSE)(response, request));
+    const run = async (fetch: typeof globalThis.fetch): Promise<unknown> => {
+      const agent = createAgent({ llm: adapter.connect({ baseUrl: server.baseUrl, fetch }), tools: [echoTool()] });
+      const { text, stopReason, steps, usage, error } = await agent.run('Say Tromsø.').result;
+      return { text, stopReason, steps, usage, error };
+    };
+    let live: unknown;
+    const file = await record(server, async (fetch) => {
+      live = await run(fetch);
+    });
+
+    const cassette = await createCassette(file);
+
+    expect(await run(cassette.fetch)).toStrictEqual(live);
+    expect(live).toMatchObject({ text: 'It said Tromsø.', stopReason: 'end_turn', steps: 2 });
     cassette.assertDone();
   });
 

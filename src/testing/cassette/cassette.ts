@@ -33,8 +33,9 @@ export interface Cassette {
   assertDone(): void;
   /**
    * Writes what was recorded, whole or not at all; a file without any request is not written. To be awaited at the end of a
-   * test, also of one that failed. What has not ended by then is recorded as aborted by the client. A second call does
-   * nothing, and a request after it is refused.
+   * test that went well: what a failed one recorded, a refused key perhaps, is better not kept, and holds on to nothing.
+   * What has not ended by then is recorded as aborted by the client. A second call does nothing, and a request after it is
+   * refused.
    *
    * @throws {@link CassetteError} `cassette_unwritable`.
    */

@@ -62,7 +62,7 @@ function moreLine(count: number): string {
 }
 
 /** `messages[0].content: recorded "…", got "…"` */
-export function differenceText({ path, recorded, got }: Difference): string {
+function differenceText({ path, recorded, got }: Difference): string {
   const place = shorten(path, 100);
   if (typeof recorded !== 'string' || typeof got !== 'string') return `${place}: recorded ${valueText(recorded)}, got ${valueText(got)}`;
   let same = 0;
