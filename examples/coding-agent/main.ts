@@ -72,8 +72,7 @@ async function converse(agent: Agent, options: Options, { run, interrupts }: { r
   tell(`Session: ${session.sessionId}\n`);
   for (const { message } of session.repairs) tell(`${message}\n`);
   try {
-    // A turn that was cut off before its input was recorded has nothing to go on with.
-    let exitCode = session.openTurn()?.missingInput === 0 ? await run(session) : 0;
+    let exitCode = session.openTurn() === undefined ? 0 : await run(session);
     if (question !== undefined && exitCode !== INTERRUPTED_EXIT_CODE) exitCode = await run(session, question);
     return isChat ? await chat((line) => run(session, line), interrupts) : exitCode;
   } finally {

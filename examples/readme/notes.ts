@@ -28,7 +28,7 @@ const agent = createAgent({ llm, systemPrompt: 'You keep my notes.', tools: [rea
 // Both ids: the session is gone on with if there is one, and made if not.
 const session = await agent.openSession({ sessionId: 'notes', resumeSessionId: 'notes' });
 const input = process.argv[2] ?? 'What did I note?';
-if (session.status === 'interrupted') await session.resume({ input }).result; // The process died in the middle of a turn.
+if (session.status === 'interrupted') await session.resume().result; // The process died in the middle of a turn.
 const turn = session.run(input);
 for await (const event of turn) if (event.type === 'text.delta') process.stdout.write(event.text);
 const { stopReason, error } = await turn.result;

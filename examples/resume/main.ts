@@ -60,7 +60,7 @@ async function work(folder: string, diesAfter: number): Promise<void> {
     if (events === diesAfter) process.kill(process.pid, 'SIGKILL');
   });
   const input = 'Book all seats.';
-  const turn = session.status === 'interrupted' ? session.resume({ input }) : session.run(input);
+  const turn = session.status === 'interrupted' ? session.resume() : session.run(input);
   const { stopReason, text } = await turn.result;
   console.log(`${stopReason}: ${text}`);
   await session.close();

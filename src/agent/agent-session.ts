@@ -83,7 +83,7 @@ interface TurnWays {
 const RUN_ARGUMENT = { taker: 'session.run', example: "session.run('Hello')" };
 const RUN_OPTIONS: Readonly<Record<keyof RunOptions, true>> = { signal: true, deadlineMs: true, host: true, skill: true, metadata: true, denyPending: true };
 const RESUME_ARGUMENT = { taker: 'session.resume', example: "session.resume({ decisions: [{ toolCallId, action: 'allow' }] })" };
-const RESUME_OPTIONS: Readonly<Record<keyof ResumeTurnOptions, true>> = { signal: true, deadlineMs: true, host: true, skill: true, decisions: true, input: true };
+const RESUME_OPTIONS: Readonly<Record<keyof ResumeTurnOptions, true>> = { signal: true, deadlineMs: true, host: true, skill: true, decisions: true };
 
 export class AgentSession<Output> implements Session<Output> {
   readonly #log: SessionLog;
@@ -172,7 +172,9 @@ export class AgentSession<Output> implements Session<Output> {
   }
 
   openTurn(): OpenTurn | undefined {
-    return this.#state.transcript.openTurn();
+    const open = this.#state.transcript.openTurn();
+    // One that died before its input was kept has nothing to go on with: the next turn ends it.
+    return open !== undefined && open.missingInput > 0 ? undefined : open;
   }
 
   pending(): readonly PendingCall[] {
@@ -190,17 +192,12 @@ export class AgentSession<Output> implements Session<Output> {
 
   resume(options: ResumeTurnOptions = {}): Turn<Output> {
     assertOptions(options, RESUME_OPTIONS, RESUME_ARGUMENT);
-    if (options.input !== undefined) assertInput(options.input, RESUME_ARGUMENT.example);
     assertDecisions(options.decisions ?? [], 'decisions');
     this.#assertFree('session.resume');
     const open = this.openTurn();
     if (open === undefined) throw new SessionError('no_open_turn', `No turn of session "${this.sessionId}" is open: there is none to go on with. Start one with session.run(input).`);
-    const input = options.input ?? this.#missingInput(open);
-    if (open.missingInput > 0 && input === undefined) {
-      throw new TypeError('The turn was begun and its input is not recorded. Pass it again, session.resume({ input }), or start anew with session.run(input, { denyPending: true }).');
-    }
     this.#assertPending(open, options.decisions);
-    return this.#start({ options, input, open });
+    return this.#start({ options, open });
   }
 
   /** A decision about a call that does not wait, such as one that was decided before, would change nothing and say nothing. */
@@ -210,12 +207,6 @@ export class AgentSession<Output> implements Session<Output> {
     const unknown = decisions.find(({ toolCallId }) => !ids.has(toolCallId));
     if (unknown === undefined) return;
     throw new SessionError('not_pending', `Call "${unknown.toolCallId}" of turn "${turnId}" does not wait for a decision; ${ids.size === 0 ? 'none does' : `these do: ${[...ids].join(', ')}`}. session.pending() tells.`);
-  }
-
-  /** The input of a turn that died before it was recorded, where it came from the queue and so is there still. */
-  #missingInput({ missingInput }: OpenTurn): AgentInput | undefined {
-    const queued = this.#queue.next(missingInput);
-    return missingInput > 0 && queued.length === missingInput ? queued : undefined;
   }
 
   async followUp(input: string | UserMessage): Promise<QueuedInput<Output>> {
@@ -360,7 +351,7 @@ export class AgentSession<Output> implements Session<Output> {
     this.#assertFree(taker);
     this.#assertNoOpenTurn(taker);
     this.#busyWith = taker;
-    const done = work();
+    const done = this.#endLostTurn().then(work);
     // Its caller is told what fails of it.
     this.#background(done.catch(() => undefined));
     try {
@@ -371,21 +362,29 @@ export class AgentSession<Output> implements Session<Output> {
     }
   }
 
-  /** Makes an event durable, then part of the state. */
-  async #record(event: SessionEvent): Promise<void> {
+  /** Ends a turn whose input was lost, so that what comes between turns stands between turns. */
+  async #endLostTurn(): Promise<void> {
+    const record = (event: RecordedEvent): Promise<void> => this.#append(event);
+    await closeOpenTurn(this.#state.transcript, { dispatchEvent: createEventDispatcher({ record }), runtime: this.#runtime });
+  }
+
+  /** Makes events durable together, then part of the state. */
+  async #record(events: readonly SessionEvent[]): Promise<void> {
     this.#appending += 1;
     try {
-      await this.#log.append([event]);
+      await this.#log.append(events);
     } finally {
       this.#appending -= 1;
     }
-    this.#state.record(event);
-    if (event.type === 'message') this.#queue.delivered(event.message.id);
+    for (const event of events) {
+      this.#state.record(event);
+      if (event.type === 'message') this.#queue.delivered(event.message.id);
+    }
   }
 
   /** The same for an event that no turn dispatches, and lets it be heard of. */
   async #append(event: SessionEvent): Promise<void> {
-    const recorded = this.#record(event);
+    const recorded = this.#record([event]);
     // Its caller is told what fails of it.
     this.#background(recorded.catch(() => undefined));
     await recorded;
@@ -458,13 +457,12 @@ export class AgentSession<Output> implements Session<Output> {
 
   async #runJob({ options, input, open }: Job, { turnId, control, stream }: TurnWays): Promise<AgentTurnResult<Output>> {
     this.#turnFailure = undefined;
-    const record = (event: RecordedEvent): Promise<void> => this.#write(() => this.#record(event));
+    const record = withInput((events) => this.#write(() => this.#record(events)));
     const tell = (event: LoopEvent): void => {
       this.#tell(event);
     };
     try {
-      const dispatchEvent = createEventDispatcher({ record, emit: tell });
-      if (open === undefined) await closeOpenTurn(this.#state.transcript, { dispatchEvent, runtime: this.#runtime });
+      if (open === undefined) await closeOpenTurn(this.#state.transcript, { dispatchEvent: createEventDispatcher({ record, emit: tell }), runtime: this.#runtime });
     } catch (error) {
       // The turn before could not be ended: the log fails, and this one would not get further.
       const failure = isTurnloopError(error) ? error : new TurnloopError('recorder_failed', `The recorder failed: ${messageOf(error)}`, { cause: error });
@@ -553,4 +551,20 @@ export class AgentSession<Output> implements Session<Output> {
       .finally(() => this.#work.delete(tracked));
     this.#work.add(tracked);
   }
+}
+
+/** Hands a turn's beginning on with its input: they become durable together, so that no turn is left whose input nobody has. */
+function withInput(record: (events: readonly RecordedEvent[]) => Promise<void>): (event: RecordedEvent) => Promise<void> | void {
+  let held: RecordedEvent[] = [];
+  let missing = 0;
+  return (event) => {
+    if (event.type === 'turn.begin') missing = event.inputCount;
+    else if (event.type === 'message') missing -= 1;
+    else missing = 0;
+    held.push(event);
+    if (missing > 0) return undefined;
+    const events = held;
+    held = [];
+    return record(events);
+  };
 }

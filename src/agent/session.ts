@@ -44,11 +44,6 @@ export interface RunOptions extends TurnOptions {
 export interface ResumeTurnOptions extends TurnOptions {
   /** Decisions about pending calls, those of sub-agents too; a call without one stays pending. @defaultValue none */
   readonly decisions?: readonly ToolCallDecision[] | undefined;
-  /**
-   * The turn's input again: needed only if the process died before it was recorded (`openTurn().missingInput`), and it did not
-   * come from the queue.
-   */
-  readonly input?: AgentInput | undefined;
 }
 
 /** Options of {@link Session.compact}. */
@@ -90,7 +85,7 @@ export interface Session<Output = undefined> {
   readonly queue: readonly QueuedInput<Output>[];
   /** The history, as the next request would have it, without what was remembered. */
   messages(): readonly Message[];
-  /** The turn that was begun and is not over, as far as it is recorded. */
+  /** The turn that was begun and is not over, as far as it is recorded. One whose input was lost with its process is none. */
   openTurn(): OpenTurn | undefined;
   /** Calls that wait for a decision, those of sub-agents too; for `session.resume({ decisions })`. */
   pending(): readonly PendingCall[];

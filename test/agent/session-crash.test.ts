@@ -52,8 +52,7 @@ async function play(scenario: Scenario, sessions: SessionStore, idPrefix = ''): 
   const goOn = async (): Promise<void> => {
     await session.idle();
     while (session.openTurn() !== undefined) {
-      const input = (session.openTurn()?.missingInput ?? 0) > 0 && session.queue.length === 0 ? { input: scenario.inputs[session.turns - 1]! } : {};
-      await session.resume({ decisions: decide(session), ...input }).result;
+      await session.resume({ decisions: decide(session) }).result;
       await session.idle();
     }
     session.runQueued();

@@ -71,6 +71,19 @@ describe('a session', () => {
     for (const decisions of [[null], [{ toolCallId: 'c', action: 'edit' }], [{ toolCallId: 'c', action: 'answer' }], {}]) expect(() => other.resume({ decisions } as never)).toThrow(/^"?decisions/);
   });
 
+  it('BR-017 keeps the beginning of a turn together with its input: no process can die between them', async () => {
+    const appended: (readonly string[])[] = [];
+    const store = inProcessSessionStore();
+    const create: SessionStore['create'] = async (session) => {
+      const log = await store.create(session);
+      return { ...log, header: log.header, load: () => log.load(), close: () => log.close(), child: (id) => log.child(id), saveSnapshot: (snapshot) => log.saveSnapshot(snapshot), append: (events) => (appended.push(events.map(({ type }) => type)), log.append(events)) };
+    };
+    const { session } = await startAgent(['Hi.'], { sessions: { ...store, create } });
+    await session.run([userMessage('a'), userMessage('b')]).result;
+    expect(appended.slice(0, 2)).toStrictEqual([['turn.begin', 'message', 'message'], ['step.begin']]);
+    await session.close();
+  });
+
   it('E11 refuses a message that it has already, and two of one id at once: given again, nothing is asked twice', async () => {
     const { session } = await startAgent([repeat('ok')]);
     const message: UserMessage = { ...userMessage('Pay.'), id: 'm1' };
@@ -316,6 +329,28 @@ describe('a session that is read back', () => {
     await session.run('next').result;
     expect(session.turns).toBe(2);
     expect(checkTranscript(turnEvents(await session.events()))).toStrictEqual([]);
+  });
+
+  it('RS1 BR-017 has no open turn if one died before its input was kept: there is nothing to go on with, and the next turn ends it', async () => {
+    const { session, llm } = await reopen(await stored(interrupted.slice(0, 1)), ['Done.', 'More.']);
+
+    expect([session.status, session.openTurn()]).toStrictEqual(['idle', undefined]);
+    expect(await codeOf(() => session.resume())).toBe('no_open_turn');
+    await session.undo();
+    await session.run('go').result;
+    await session.run('on').result;
+    expect(lastRequest(llm)).toStrictEqual(['user: go', 'assistant: Done.', 'user: on']);
+    expect(checkTranscript(turnEvents(await session.events()), { complete: true })).toStrictEqual([]);
+  });
+
+  it('RS1 gives a queued input its turn if the one that it was to begin died before it was kept', async () => {
+    const message = userMessage('later', { id: 'm1' });
+    const { session } = await reopen(await stored([{ type: 'input.queued', at: 0, message }, interrupted[0]]), ['Done.']);
+
+    expect(session.queue.map((queued) => queued.message)).toStrictEqual([message]);
+    await session.runQueued()!.result;
+    expect(said(session)).toStrictEqual(['user: later', 'assistant: Done.']);
+    expect(session.queue).toStrictEqual([]);
   });
 
   it('RS2 law-9 runs what had not started, and nothing that had finished', async () => {

@@ -61,12 +61,11 @@ it('E13 TD20 law-9 go on where they were, whichever event could not be written',
     const { session, store, written } = await start({ at: () => (asked += 1) === at, mode: 'fails' });
     expect(await session.run('go').result, `failed at event ${at}`).toMatchObject({ stopReason: 'fatal_error', error: { code: 'store_failed' } });
     if (session.openTurn() === undefined) {
-      // Not even its begin was written.
-      expect(at).toBe(1);
+      // Not even its input was written.
+      expect(at).toBeLessThanOrEqual(2);
       continue;
     }
-    const missing = session.openTurn()!.missingInput > 0;
-    expect(await session.resume(missing ? { input: 'go' } : {}).result, `failed at event ${at}`).toMatchObject({ stopReason: 'end_turn', text: 'All done.' });
+    expect(await session.resume().result, `failed at event ${at}`).toMatchObject({ stopReason: 'end_turn', text: 'All done.' });
     expect(withoutIds(said(session)), `failed at event ${at}`).toStrictEqual(history);
     expect(written(), `failed at event ${at}`).toStrictEqual(WRITTEN);
     const events = turnEvents(await session.events());

@@ -51,9 +51,8 @@ class Host {
     for (const event of events) {
       if (event.type === 'input.queued' || event.type === 'message') this.#known.add(event.message.id);
     }
-    const open = session.openTurn();
-    if (open !== undefined) session.resume(open.missingInput > 0 && session.turns === 1 ? { input: FIRST_INPUT } : {});
-    else if (session.turns === 0) session.run(FIRST_INPUT);
+    if (session.openTurn() !== undefined) session.resume();
+    else if (!events.some(({ type }) => type === 'message')) session.run(FIRST_INPUT);
     else session.runQueued();
     // What was to go into the turn and did not come to it goes there now.
     if (session.queue.some(({ message }) => message.id.startsWith('remark-'))) this.#steerQueued(session);

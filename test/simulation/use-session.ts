@@ -53,11 +53,9 @@ function nextPrompt(session: Session, { prompts }: HostPlan): string | undefined
 
 async function finishOpenTurn(life: SimulatedLife, session: Session, plan: HostPlan): Promise<void> {
   for (let attempt = 0; attempt < ATTEMPTS && !life.signal.aborted; attempt += 1) {
-    const open = session.openTurn();
-    if (open === undefined) return;
+    if (session.openTurn() === undefined) return;
     const decisions = session.pending().map(({ toolCallId }) => plan.decide(toolCallId));
-    const missing = open.missingInput > 0 ? { input: nextPrompt(session, plan) ?? 'Again.' } : {};
-    await session.resume({ signal: life.signal, decisions, ...missing }).result;
+    await session.resume({ signal: life.signal, decisions }).result;
     await session.idle();
   }
 }

@@ -104,6 +104,66 @@ describe('F2: while a cassette records', () => {
     });
   });
 
+  it('nothing is read that the client did not ask for', async () => {
+    let pulled = 0;
+    const body = new ReadableStream<Uint8Array>(
+      {
+        pull(controller) {
+          pulled += 1;
+          controller.enqueue(new Uint8Array([pulled]));
+        },
+      },
+      { highWaterMark: 0 },
+    );
+    const { fetch } = await createCassette(join(makeFolder(), 'cassette.json'), { fetch: async () => new Response(body) });
+
+    const reader = (await post(fetch, 'http://h/', {})).body!.getReader();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(pulled).toBe(0);
+    await reader.read();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(pulled).toBe(1);
+    await reader.cancel();
+  });
+
+  it('a client may do with its bytes what it likes', async () => {
+    const file = join(makeFolder(), 'cassette.json');
+    const piece = new TextEncoder().encode('..said..');
+    const body = new ReadableStream<Uint8Array>({
+      start(controller) {
+        controller.enqueue(piece.subarray(2, 6));
+        controller.close();
+      },
+    });
+    const cassette = await createCassette(file, { fetch: async () => new Response(body) });
+
+    const reader = (await post(cassette.fetch, 'http://h/', {})).body!.getReader();
+    (await reader.read()).value!.fill(0);
+    await reader.read();
+    await cassette.close();
+
+    expect(await (await post((await createCassette(file)).fetch, 'http://h/', {})).text()).toBe('said');
+  });
+
+  it.each([
+    ['a cause', new TypeError('fetch failed', { cause: Object.assign(new Error('x'), { code: 'ECONNRESET' }) })],
+    ['several', new TypeError('fetch failed', { cause: new AggregateError([Object.assign(new Error('x'), { code: 'ECONNRESET' })]) })],
+    ['itself', Object.assign(new TypeError('fetch failed'), { code: 'ECONNRESET' })],
+  ])('the code of a failed connection is kept that %s has', async (_name, thrown) => {
+    const file = join(makeFolder(), 'cassette.json');
+    const fetch = async (): Promise<Response> => {
+      throw thrown;
+    };
+    const cassette = await createCassette(file, { fetch });
+    expect(await errorOf(post(cassette.fetch, 'http://h/', {}))).toBe(thrown);
+    await cassette.close();
+
+    const replayed = await errorOf(post((await createCassette(file)).fetch, 'http://h/', {}));
+
+    expect(replayed).toBeInstanceOf(TypeError);
+    expect(replayed).toMatchObject({ message: 'fetch failed', cause: { code: 'ECONNRESET' } });
+  });
+
   it('a client that lets go of the body lets go of the connection', async () => {
     const server = await startServer((response) => void response.writeHead(200, SSE).write('one'));
 
@@ -269,10 +329,18 @@ describe('F2: a replay', () => {
     expect([state, await errorOf(asked), controller.listenerCount]).toStrictEqual(['waiting', 'enough', 0]);
   });
 
-  it('refuses a signal that was aborted before', async () => {
-    const { fetch } = await createCassette(await timedFile());
-
-    expect(await errorOf(post(fetch, 'http://h/', {}, { signal: AbortSignal.abort('enough') }))).toBe('enough');
+  it('of a request whose signal is aborted already takes nothing, nor is it recorded', async () => {
+    const file = await timedFile();
+    for (const mode of ['replay', 'record'] as const) {
+      const cassette = await createCassette(file, { mode });
+      const signal = AbortSignal.abort('enough');
+      expect(await errorOf(post(cassette.fetch, 'http://h/', {}, { signal }))).toBe('enough');
+      expect(await errorOf(cassette.fetch(new Request('http://h/', { method: 'POST', body: '{}', signal })))).toBe('enough');
+      await cassette.close();
+    }
+    const cassette = await createCassette(file);
+    await post(cassette.fetch, 'http://h/', {});
+    cassette.assertDone();
   });
 
   it.each([

@@ -77,6 +77,30 @@ describe('F2: redaction', () => {
     expect(text).toContain('"a test"');
   });
 
+  it.each([
+    ['a key of OpenAI', `sk-proj-${'aB3_'.repeat(9)}`],
+    ['a key of Anthropic', `sk-ant-api03-${'aB3-'.repeat(9)}`],
+    ['a key of Google', `AIza${'aB3_'.repeat(9)}`],
+    ['an organisation', 'org-aB3aB3aB3aB3aB3aB3'],
+    ['a project', 'proj_aB3aB3aB3aB3aB3aB3'],
+    ['a request', 'req_011CaB3aB3aB3aB3aB3aB3'],
+  ])('knows %s by its looks', async (_name, secret) => {
+    const server = await startServer(answer(`Rate limit of ${secret}: wait.`, 429));
+    const file = await record(server, (fetch) => post(fetch, server.baseUrl, { say: `It is ${secret}.` }).then((response) => response.text()));
+
+    const { fetch } = await createCassette(file);
+    expect(await (await post(fetch, server.baseUrl, { say: `It is ${secret}.` })).text()).toBe('Rate limit of [redacted]: wait.');
+    expect(readFileSync(file, 'utf8')).not.toContain(secret);
+  });
+
+  it('keeps the ids of replies and calls, which requests refer to', async () => {
+    const ids = '{"ids":["chatcmpl-aB3aB3aB3aB3aB3aB3aB3","resp_aB3aB3aB3aB3aB3aB3aB3","msg_aB3aB3aB3aB3aB3aB3aB3","call_aB3aB3aB3aB3aB3aB3aB3","toolu_aB3aB3aB3aB3aB3aB3aB3"]}';
+    const server = await startServer(answer(ids));
+    const file = await record(server, (fetch) => post(fetch, server.baseUrl, {}).then((response) => response.text()));
+
+    expect(await (await post((await createCassette(file)).fetch, server.baseUrl, {})).text()).toBe(ids);
+  });
+
   it('takes no numbers of tokens for secrets', async () => {
     const server = await startServer(answer('{"used":30000000}', 200, { 'x-ratelimit-limit-tokens': '30000000' }));
     const file = await record(server, (fetch) => post(fetch, server.baseUrl, {}).then((response) => response.text()));

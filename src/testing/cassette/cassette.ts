@@ -5,7 +5,6 @@
  * - Each recorded exchange is replayed once, equal ones in their order.
  * - A request that matches nothing fails as `refused`: asking again would not help, so nobody retries it.
  */
-import { fileURLToPath } from 'node:url';
 import { LLMError } from '../../core/errors.ts';
 import { readCassetteFile, writeCassetteFile } from './cassette-file.ts';
 import { readCassetteText, writeCassetteText } from './cassette-text.ts';
@@ -46,7 +45,8 @@ export interface Cassette {
  * Opens a cassette: model traffic in a file, at the level of HTTP, so for any adapter. The first run records it from the
  * real server, and every later run replays it, without network and key, byte for byte.
  *
- * @param path - The file: JSON that is made to be read and committed. Folders are made as needed.
+ * @param path - The file: JSON that is made to be read and committed. Folders are made as needed. One cassette at a time
+ * records to a file: of two, the last that is closed stays.
  * @param options - What it does, what is hidden, and what is not compared.
  * @throws {@link CassetteError} for a file that is missing, broken or too new; TypeError for an option that makes no sense.
  *
@@ -61,7 +61,7 @@ export interface Cassette {
  */
 export async function createCassette(path: string | URL, options: CassetteOptions = {}): Promise<Cassette> {
   const resolved = resolveOptions(options);
-  const file = resolvePath(path instanceof URL ? fileURLToPath(path) : path);
+  const file = resolvePath(path);
   const text = resolved.mode === 'record' ? undefined : await readCassetteFile(file);
   if (text !== undefined) return replayingCassette(file, text, resolved);
   if (resolved.mode === 'replay') {
@@ -98,6 +98,7 @@ function recordingCassette(file: string, options: ResolvedOptions): Cassette {
     fetch: async (input, init) => {
       const outgoing = await readOutgoing(input, init, options);
       if (closing !== undefined) throw closedError(file);
+      outgoing.signal?.throwIfAborted();
       return send(outgoing);
     },
     mode: 'record',
@@ -113,6 +114,7 @@ function replayingCassette(file: string, text: string, options: ResolvedOptions)
     fetch: async (input, init) => {
       const { sent, headers, signal } = await readOutgoing(input, init, options);
       if (isClosed) throw closedError(file);
+      signal?.throwIfAborted();
       return play(shelf.take(sent, headers), signal, options.play);
     },
     mode: 'replay',

@@ -1,4 +1,5 @@
 /** Options of `createCassette`, checked and with their defaults filled in. */
+import { fileURLToPath } from 'node:url';
 import { assertOptions } from '../../core/assert.ts';
 import { type Runtime, systemRuntime } from '../../core/runtime.ts';
 import { type ApplyRules, compileRules, type FieldRule } from './field-rules.ts';
@@ -106,7 +107,8 @@ export function resolveOptions(options: CassetteOptions): ResolvedOptions {
 /** Where the file is. @throws TypeError if it is nowhere. */
 export function resolvePath(path: unknown): string {
   if (typeof path === 'string' && path !== '') return path;
-  throw new TypeError(`createCassette needs the path of its file, not ${path === '' ? 'an empty text' : typeof path}. For example: ${EXAMPLE}.`);
+  if (path instanceof URL && path.protocol === 'file:') return fileURLToPath(path);
+  throw new TypeError(`createCassette needs the path of its file, not ${path === '' ? 'an empty text' : path instanceof URL ? path.protocol : typeof path}. For example: ${EXAMPLE}.`);
 }
 
 function check(isRight: boolean, complaint: string): void {

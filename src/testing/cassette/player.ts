@@ -19,7 +19,7 @@ export interface PlayOptions {
 /** These have no body. */
 const NULL_BODY: ReadonlySet<number> = new Set([204, 205, 304]);
 
-/** Plays an exchange. Rejects and breaks off as it did when it was recorded, and when the signal aborts. */
+/** Plays an exchange. Rejects and breaks off as it did when it was recorded, and when the signal aborts, which it has not yet. */
 export async function play({ response, end }: Exchange, signal: AbortSignal | undefined, options: PlayOptions): Promise<Response> {
   const { runtime, timing } = options;
   const startedAt = runtime.now();
@@ -31,7 +31,6 @@ export async function play({ response, end }: Exchange, signal: AbortSignal | un
   }
 
   const onAbort = (): void => over.abort(signal?.reason);
-  if (signal?.aborted === true) throw signal.reason;
   signal?.addEventListener('abort', onAbort, { signal: over.signal });
 
   try {

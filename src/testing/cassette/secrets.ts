@@ -3,6 +3,8 @@
  *
  * - What is secret by its name (headers that authorise, cookies, ids of an organisation or a request, parameters that hold
  *   a key) is learned as it passes, and then replaced in every address, header and body.
+ * - What looks like a key or an id of the large providers is replaced without having been seen: their errors name
+ *   organisations that no header tells of, and people paste keys into prompts.
  * - A value under 8 characters is masked where its name stands, and left alone elsewhere: replacing `test` in every text
  *   would only garble them.
  */
@@ -12,6 +14,8 @@ import { MASK } from './field-rules.ts';
 const MIN_LENGTH = 8;
 const SECRET_NAME = /auth|key|token|secret|sig(?:$|nature)|cookie|credential|pass(?:$|word|wd|phrase)|pwd/i;
 const ID_NAME = /organi[sz]ation|project|cookie|request-?id|trace|correlation|cf-ray/i;
+
+const KNOWN_SHAPES = /\b(?:sk-[\w-]{20,}|AIza[\w-]{30,}|(?:org|proj)[-_][A-Za-z0-9]{16,}|req_[A-Za-z0-9]{16,})/g;
 
 /** What is known to be secret. */
 export class Secrets {
@@ -33,7 +37,7 @@ export class Secrets {
   replace(text: string): string {
     // The longest first: a secret may be a part of another.
     const longestFirst = [...this.#values].sort((a, b) => b.length - a.length);
-    let clean = text;
+    let clean = text.replace(KNOWN_SHAPES, MASK);
     for (const secret of longestFirst) clean = clean.replace(new RegExp(secret.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'), 'gi'), MASK);
     const begun = Math.max(0, ...longestFirst.map((secret) => lengthAtEnd(clean, secret)));
     return begun === 0 ? clean : clean.slice(0, -begun) + MASK;
