@@ -57,6 +57,14 @@ describe('F2: redaction', () => {
     expect(readFileSync(file, 'utf8').match(/\[redacted\]/g)).toHaveLength(2);
   });
 
+  it('leaves nothing of a secret that begins with another', async () => {
+    const server = await startServer(answer('[part-SECRET-whole] [part-SECRET]'));
+    const headers = { 'x-api-key': 'part-SECRET', 'x-other-key': 'part-SECRET-whole' };
+    const file = await record(server, async (fetch) => (await post(fetch, server.baseUrl, {}, { headers })).text());
+
+    expect(await (await post((await createCassette(file)).fetch, server.baseUrl, {})).text()).toBe('[[redacted]] [[redacted]]');
+  });
+
   it('hides the beginning of a key that a broken answer ends in', async () => {
     const server = await startServer((response, request) => answer(`no such key: ${KEY.slice(0, 12)}`)(response, request));
     const file = await record(server, async (fetch) => (await post(fetch, server.baseUrl, {}, { headers: { authorization: `Bearer ${KEY}` } })).text());

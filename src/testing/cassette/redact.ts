@@ -51,7 +51,7 @@ function redactEnd(end: ExchangeEnd, { secrets }: Redaction): ExchangeEnd {
 
 interface RedactedBody {
   readonly body: Buffer;
-  /** Where a place of the old body is in the new one. */
+  /** Where a place of the old body is in the new one. To be asked in ascending order. */
   readonly move: (offset: number) => number;
 }
 
@@ -83,16 +83,15 @@ function parsed(text: string): object | undefined {
 }
 
 /** Within a line a place stays where it is, as far as the new line goes. */
-function mover(before: readonly number[], after: readonly number[]): (offset: number) => number {
+function mover(before: readonly number[], after: readonly number[]): RedactedBody['move'] {
+  let [line, from, to] = [0, 0, 0];
   return (offset) => {
-    let [from, to] = [0, 0];
-    for (const [index, length] of before.entries()) {
-      const now = after[index] ?? 0;
-      if (offset < from + length) return to + Math.min(offset - from, now);
+    for (let length = before[line]; length !== undefined && offset >= from + length; length = before[line]) {
       from += length;
-      to += now;
+      to += after[line] ?? 0;
+      line += 1;
     }
-    return to;
+    return to + Math.min(offset - from, after[line] ?? 0);
   };
 }
 
