@@ -109,6 +109,40 @@ describe('F2: redaction', () => {
     expect(await (await post((await createCassette(file)).fetch, server.baseUrl, {})).text()).toBe(ids);
   });
 
+  it('takes what stands behind a cookie for no secret', async () => {
+    const server = await startServer(answer('HttpOnly at example.com: c-SECRET-1', 200, { 'set-cookie': 'c=c-SECRET-1; Domain=example.com; HttpOnly' }));
+    const file = await record(server, (fetch) => post(fetch, server.baseUrl, {}).then((response) => response.text()));
+
+    expect(readFileSync(file, 'utf8')).toContain('"HttpOnly at example.com: [redacted]"');
+  });
+
+  it('hides what a failed connection quotes', async () => {
+    const server = await startServer();
+    const fetch = async (): Promise<Response> => {
+      throw new TypeError(`cannot send ${KEY}`);
+    };
+    const file = await record(server, (through) => post(through, server.baseUrl, {}, { headers: { authorization: KEY } }).catch(() => undefined), { fetch });
+
+    expect(readFileSync(file, 'utf8')).toContain('"message": "cannot send [redacted]"');
+  });
+
+  it.each([
+    ['sk-live-SECRET1 and x', 'sk-live-SECRET1 and x', true],
+    ['sk-live-SECRET1 and x', 'another and x', true],
+    ['sk-live-SECRET1 and x', ' and x', true],
+    ['sk-live-SECRET1 and x', 'another and y', false],
+    ['x and sk-live-SECRET1', 'y and another', false],
+    ['a sk-live-SECRET1 a', 'a a', false],
+    ['xb sk-live-SECRET1 b sk-live-SECRET1 c', 'xb b c', false],
+    ['xb sk-live-SECRET1 b sk-live-SECRET1 c', 'xb 1 b 2 c', true],
+  ])('of the recorded %j the text %j is the same: %s', async (recorded, got, isSame) => {
+    const server = await startServer(ok);
+    const file = await record(server, (fetch) => post(fetch, server.baseUrl, { say: recorded }, { headers: { 'x-api-key': 'sk-live-SECRET1' } }));
+
+    const asked = post((await createCassette(file)).fetch, server.baseUrl, { say: got });
+    expect(await asked.then(() => true, () => false)).toBe(isSame);
+  });
+
   it('takes no numbers of tokens for secrets', async () => {
     const server = await startServer(answer('{"used":30000000}', 200, { 'x-ratelimit-limit-tokens': '30000000' }));
     const file = await record(server, (fetch) => post(fetch, server.baseUrl, {}).then((response) => response.text()));

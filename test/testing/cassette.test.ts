@@ -245,6 +245,19 @@ describe('F2: a cassette', () => {
     expect(readFileSync(file, 'utf8')).toContain('2025-01-01');
   });
 
+  it('does not compare what `ignore` names where only one request has it', async () => {
+    const server = await startServer(echo);
+    const file = await record(server, async (fetch) => {
+      await post(fetch, server.baseUrl, { q: 1 });
+      await post(fetch, server.baseUrl, { q: 2, date: 1 });
+    });
+
+    const { fetch } = await createCassette(file, { ignore: ['date'] });
+
+    expect((await post(fetch, server.baseUrl, { q: 1, date: 1 })).status).toBe(200);
+    expect((await post(fetch, server.baseUrl, { q: 2 })).status).toBe(200);
+  });
+
   it('lets several requests run at once, recorded in the order in which they were sent', async () => {
     const gates: (() => void)[] = [];
     const server = await startServer(async (response, request) => {
@@ -372,6 +385,22 @@ describe('F2: the message of a miss', () => {
     const message = await missOf([{ a: 1 }], [2], '/other?alt=sse');
 
     expect(message).toMatch(/ {2}url: recorded "http.*\/v1", got "http.*\/v1\/other"\n {2}\?alt: recorded nothing, got "sse"\n {2}body: recorded \{"a":1\}, got \[2\]\n/);
+  });
+
+  it('names the method, and fields that every object has', async () => {
+    const server = await startServer(ok);
+    const file = await record(server, (fetch) => post(fetch, server.baseUrl, {}));
+
+    const { fetch } = await createCassette(file);
+    const error = await llmErrorOf(fetch(server.baseUrl, { method: 'PUT', body: '{"constructor":1,"__proto__":2}' }));
+
+    expect(error.message).toContain('differs:\n  method: recorded "POST", got "PUT"\n  constructor: recorded nothing, got 1\n  __proto__: recorded nothing, got 2\n');
+  });
+
+  it('takes another kind of body for further away than any number of fields', async () => {
+    const message = await missOf([[1], { a: 1, b: 1, c: 1 }], { a: 2, b: 2, c: 2 });
+
+    expect(message).toContain('The nearest is recorded request 2.');
   });
 
   it('compares with the recording that differs least, not with the first', async () => {

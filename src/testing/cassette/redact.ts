@@ -32,7 +32,7 @@ export function redactExchange({ request, response, end }: Exchange, redaction: 
 function redactUrl(url: string, { rules, secrets }: Redaction): string {
   const { address, parameters } = splitUrl(url);
   const pairs = parameters.map(([name, value]) => `${name}=${isSecretName(name) ? MASK : String(rules(value, `?${name}`))}`);
-  const clean = String(rules(address.replace(/\/\/[^/@]*@/, '//'), 'url'));
+  const clean = String(rules(address, 'url'));
   return secrets.replace(pairs.length === 0 ? clean : `${clean}?${pairs.join('&')}`);
 }
 
