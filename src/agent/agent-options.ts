@@ -90,7 +90,7 @@ export interface AgentOptions<Output = undefined> {
   readonly loopGuard?: LoopGuardOptions | false | undefined;
   /** Which calls a person is asked about: options of `approval`. @defaultValue nobody is asked, every call runs */
   readonly approval?: ApprovalOptions | undefined;
-  /** What all its turns, summaries and sub-agents may spend together. @defaultValue no limit */
+  /** What all its turns, summaries and sub-agents may spend together, and all agents that its sessions are handed to. @defaultValue no limit */
   readonly budget?: Budget | undefined;
   /** Judge inputs, answers and calls, and end the turn where they trip. @defaultValue none */
   readonly guardrails?: GuardrailOptions | undefined;
@@ -106,7 +106,12 @@ export interface AgentOptions<Output = undefined> {
   readonly memory?: Memory | undefined;
   /** Offers `dispatch_agent`, by which the model gives tasks to sub-agents: true, or its options. @defaultValue false */
   readonly subAgents?: boolean | DispatchAgentOptions | undefined;
-  /** Agents that the conversation may be handed to; a function where they know each other. @defaultValue none */
+  /**
+   * Agents that the conversation may be handed to; a function where they know each other. One that takes over brings its model,
+   * prompt, tools, hooks and limits. What this one may spend, its step limit, `stopWhen` and `hooks` hold on beside them, and so
+   * do its `approval` and `guardrails` where the other has none. Deadline, grace, parallel tools, recoveries, context and memory
+   * stay those of this one. @defaultValue none
+   */
   readonly handoffs?: readonly Agent<unknown>[] | (() => readonly Agent<unknown>[]) | undefined;
   /** Where sessions are kept. @defaultValue in this process */
   readonly sessions?: SessionStore | undefined;

@@ -1,6 +1,7 @@
 /** Agent parts: what stands behind an agent, for sessions and for other agents. */
 import type { LLM } from '../core/llm.ts';
 import type { AnyTool } from '../core/tool.ts';
+import type { Budget } from '../policies/budget.ts';
 import { withBudget } from '../policies/with-budget.ts';
 import { isRetrying, withRetry } from '../policies/retry.ts';
 import { withThinkTags } from '../policies/think-tags.ts';
@@ -22,6 +23,8 @@ export interface AgentParts {
   readonly answer: StructuredOutput<unknown> | undefined;
   /** Tools that belong to the agent whatever its `tools` are. */
   readonly tools: readonly AnyTool[];
+  /** What may be spent: its own budget, and those of agents that it stands in for. */
+  readonly budgets: readonly Budget[];
 }
 
 const parts = new WeakMap<Agent<unknown>, AgentParts>();
@@ -39,22 +42,34 @@ export function partsOf(agent: Agent<unknown>): AgentParts {
 }
 
 /** Puts an agent together. */
-export function agentParts(name: string, options: AgentOptions<unknown>): AgentParts {
-  const policed = policedLLM(options);
+export function agentParts(name: string, options: AgentOptions<unknown>, budgets: readonly Budget[] = options.budget === undefined ? [] : [options.budget]): AgentParts {
+  const policed = policedLLM(options, budgets);
   const deferred = options.deferredTools === undefined ? undefined : deferTools(options.deferredTools);
   const answer = options.output === undefined ? undefined : structuredOutput(options.output);
   const tools = [...(deferred?.tools ?? []), ...(answer?.toolsFor(policed) ?? [])];
-  return { name, options, policed, llm: deferred?.wrap(policed) ?? policed, answer, tools };
+  return { name, options, policed, llm: deferred?.wrap(policed) ?? policed, answer, tools, budgets };
+}
+
+/**
+ * An agent as it takes over in a session that another one opened: what that one may spend and its hooks hold on, and so do its
+ * approval and guardrails where the new one has none. Else a model would get rid of them by a handoff.
+ */
+export function takingOver(own: AgentParts, opener: AgentParts): AgentParts {
+  if (own === opener) return own;
+  const { hooks = [], approval = opener.options.approval, guardrails = opener.options.guardrails } = own.options;
+  const { hooks: kept = [] } = opener.options;
+  const options = { ...own.options, hooks: [...kept, ...hooks.filter((hook) => !kept.includes(hook))], approval, guardrails };
+  return agentParts(own.name, options, [...new Set([...opener.budgets, ...own.budgets])]);
 }
 
 /** The model as an agent asks it: limited in time, within the budget, and again after a passing failure. */
-export function policedLLM({ llm: given, retry, timeouts, budget, thinkTags }: AgentOptions<unknown>): LLM {
+export function policedLLM({ llm: given, retry, timeouts, thinkTags }: AgentOptions<unknown>, budgets: readonly Budget[]): LLM {
   const llm = thinkTags === false ? given : withThinkTags(given, thinkTags ?? {});
   // Whoever put a retry around it has chosen: times that run over all its attempts would end it early.
   const isOwn = isRetrying(llm);
   const isTimed = timeouts !== false && (timeouts !== undefined || !isOwn);
   const timed = isTimed ? withTimeouts(llm, timeouts ?? {}) : llm;
-  const budgeted = budget === undefined ? timed : withBudget(timed, budget);
+  const budgeted = budgets.reduce((inner, budget) => withBudget(inner, budget), timed);
   const isRetried = retry !== false && (retry !== undefined || !isOwn);
   return isRetried ? withRetry(budgeted, retry ?? {}) : budgeted;
 }

@@ -25,7 +25,12 @@ export interface SeatTurn extends PromptInfo {
 }
 
 export class AgentSeat {
+  /** The agent as it was made. */
+  readonly own: AgentParts;
+  /** The agent as it is in this session. */
   readonly parts: AgentParts;
+  /** Steps that it had in the turn, in this process. */
+  steps = 0;
   /** The agent's own hooks, in order. */
   readonly hooks: readonly Hook[];
   readonly #addTools: () => readonly AnyTool[];
@@ -34,11 +39,15 @@ export class AgentSeat {
   #llm: Promise<LLM> | undefined;
 
   /** @param addTools - Gives the tools that the session adds to the agent's; asked when there is a turn. */
-  constructor(parts: AgentParts, addTools: () => readonly AnyTool[]) {
+  constructor({ own, parts }: Pick<AgentSeat, 'own' | 'parts'>, addTools: () => readonly AnyTool[]) {
+    this.own = own;
     this.parts = parts;
     this.#addTools = addTools;
     const { options } = parts;
+    const { request } = options;
     this.hooks = [
+      // The turn's own are those of the agent that the session was opened with.
+      ...(parts === own || request === undefined ? [] : [{ name: 'agent.request', beforeStep: () => request }]),
       ...(options.hooks ?? []),
       ...(options.approval === undefined ? [] : [approval(options.approval)]),
       ...(options.loopGuard === false ? [] : [loopGuard(options.loopGuard ?? {})]),
@@ -50,6 +59,7 @@ export class AgentSeat {
   beginTurn(turn: SeatTurn): void {
     this.#turn = turn;
     this.#llm = undefined;
+    this.steps = 0;
   }
 
   /** Lets go of what the turn was given. */
@@ -87,6 +97,7 @@ export class AgentSeat {
   async tools(info: StepInfo): Promise<readonly AnyTool[]> {
     const { tools = [] } = this.parts.options;
     const given = typeof tools === 'function' ? await tools(info) : tools;
+    if (!Array.isArray(given)) throw new TypeError('createAgent: `tools` must give a list of tools. For example: createAgent({ llm, tools: () => [search] }).');
     if (this.#tools?.given !== given) this.#tools = { given, all: [...given, ...this.parts.tools, ...this.#addTools()] };
     return this.#tools.all;
   }

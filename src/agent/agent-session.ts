@@ -8,7 +8,7 @@
 import { assertNumbers, assertOptions } from '../core/assert.ts';
 import { isTurnloopError, messageOf, TurnloopError } from '../core/errors.ts';
 import { createEventDispatcher, isRecordedEvent, isThenable } from '../core/event-dispatcher.ts';
-import type { LoopEvent, RecordedEvent } from '../core/events.ts';
+import type { CompactionEdit, LoopEvent, RecordedEvent } from '../core/events.ts';
 import { userMessage, type Message, type UserMessage } from '../core/message.ts';
 import { closeOpenTurn, runTurn } from '../core/run-turn.ts';
 import type { Runtime } from '../core/runtime.ts';
@@ -20,7 +20,7 @@ import { assertDecisions, inputOf } from '../core/turn-options.ts';
 import { NO_USAGE, type Usage } from '../core/usage.ts';
 import type { CompactionReport } from '../context/compact-now.ts';
 import type { MemoryOwner } from '../memory/memory-store.ts';
-import { SessionError, type SessionEvent, type SessionHeader, type SessionLog, type SessionRepair } from '../sessions/session-store.ts';
+import { type HandoffEvent, SessionError, type SessionEvent, type SessionHeader, type SessionLog, type SessionRepair } from '../sessions/session-store.ts';
 import { assertInput, assertNew, assertOneInput } from './agent-input.ts';
 import { EventStream } from './event-stream.ts';
 import type { AgentInput, CompactSessionOptions, ResumeTurnOptions, RunOptions, Session, SessionListener, SessionStatus } from './session.ts';
@@ -214,6 +214,7 @@ export class AgentSession<Output> implements Session<Output> {
     this.#assertOpen();
     const message = typeof input === 'string' ? userMessage(input) : input;
     const named = message.id === '' ? { ...message, id: this.#runtime.createId('message') } : message;
+    await this.#queue.settled(named.id);
     const known = this.#queue.get(named.id);
     if (known !== undefined) return known;
     assertNew(named, this.messages(), this.sessionId);
@@ -261,9 +262,18 @@ export class AgentSession<Output> implements Session<Output> {
       if (messageId !== undefined && report.undone === 0) {
         throw new SessionError('not_in_session', `No message "${messageId}" of a person is in the history of session "${this.sessionId}" since its last summary: nothing was taken back.`);
       }
-      if (edits.length > 0) await this.#append(this.#cast.undoEvent(before, edits));
+      if (edits.length > 0) await this.#append(this.#cast.undoEvent(before, edits), ...(await this.#handBack(edits)));
       return report;
     });
+  }
+
+  /** Gives the conversation back to the agent that had it when the first message that is taken back came. */
+  async #handBack([edit]: readonly CompactionEdit[]): Promise<readonly HandoffEvent[]> {
+    const events = await this.#readEvents();
+    const start = events.findLastIndex((event) => event.type === 'message' && event.message.id === edit?.from);
+    const first = start === -1 ? undefined : events.slice(start).find((event) => event.type === 'handoff');
+    if (first === undefined || first.from === this.agent) return [];
+    return [{ type: 'handoff', at: this.#runtime.now(), turnId: this.#runtime.createId('turn'), from: this.agent, to: first.from }];
   }
 
   async compact(options: CompactSessionOptions = {}): Promise<CompactionReport> {
@@ -382,14 +392,16 @@ export class AgentSession<Output> implements Session<Output> {
     }
   }
 
-  /** The same for an event that no turn dispatches, and lets it be heard of. */
-  async #append(event: SessionEvent): Promise<void> {
-    const recorded = this.#record([event]);
+  /** The same for events that no turn dispatches, and lets them be heard of. */
+  async #append(...events: readonly SessionEvent[]): Promise<void> {
+    const recorded = this.#record(events);
     // Its caller is told what fails of it.
     this.#background(recorded.catch(() => undefined));
     await recorded;
-    if (event.type === 'handoff') this.#running?.stream.push(event);
-    this.#tell(event);
+    for (const event of events) {
+      if (event.type === 'handoff') this.#running?.stream.push(event);
+      this.#tell(event);
+    }
   }
 
   /**

@@ -46,7 +46,10 @@ export interface Agent<Output = undefined> {
    * handed to an agent that is not among `handoffs`), `store_failed`. Nothing is changed or deleted then.
    */
   openSession(options?: OpenSessionOptions): Promise<Session<Output>>;
-  /** Runs one turn in a session of its own that is kept nowhere. */
+  /**
+   * Runs one turn in a session of its own that is kept nowhere: one that ends `suspended` cannot be gone on with. For calls that
+   * wait for a person open a session.
+   */
   run(input: AgentInput, options?: TurnOptions): Turn<Output>;
 }
 

@@ -1,8 +1,8 @@
 /**
  * Session cast: the agents that may have the conversation of a session, and what they bring to its turns.
  *
- * - The agent that the session was opened with sets the limits of a turn, its context policy and its memory; the one that
- *   has the conversation brings model, prompt, tools and hooks of its own.
+ * - The agent that the session was opened with sets its context policy and its memory, and limits that hold throughout; the one
+ *   that has the conversation brings model, prompt, tools, hooks and limits of its own (`takingOver`).
  * - Within a turn prompt and memory stand still, so that each request begins with the one before.
  */
 import type { CompactionEdit, CompactionEvent, UsageEvent } from '../core/events.ts';
@@ -22,15 +22,15 @@ import type { EstimatorSnapshot } from '../context/token-snapshot.ts';
 import type { MemorySession } from '../memory/memory-session.ts';
 import type { MemoryOwner } from '../memory/memory-store.ts';
 import { maxBudget } from '../policies/max-budget.ts';
-import { maxSteps } from '../policies/max-steps.ts';
 import { strictHistory } from '../policies/strict-history.ts';
 import { SessionError, type SessionEvent } from '../sessions/session-store.ts';
-import { isContextPolicy, stepLimit } from './agent-options.ts';
-import { partsOf, policedLLM, type AgentParts } from './agent-parts.ts';
+import { isContextPolicy } from './agent-options.ts';
+import { partsOf, policedLLM, takingOver, type AgentParts } from './agent-parts.ts';
 import { AgentSeat } from './agent-seat.ts';
 import { dispatchAgent } from './dispatch-agent.ts';
 import type { DispatchAgentOptions, SubAgentType } from './dispatch-agent-options.ts';
 import { handoffTool, onlyFor, type HandoffTarget } from './handoff.ts';
+import { limitsOf, limitsWhile } from './seat-limits.ts';
 import type { RunOptions, ResumeTurnOptions } from './session.ts';
 import type { SessionState } from './session-state.ts';
 import type { SubAgentLog } from './sub-agent-record.ts';
@@ -101,7 +101,7 @@ export class SessionCast<Output> {
   beginTurn({ turnId, options, input }: CastTurn): CastOptions {
     const { host, skill } = options;
     for (const seat of this.#seats.values()) seat.beginTurn({ sessionId: this.#session.sessionId, turnId, host, skill });
-    const { deadlineMs, graceMs, maxParallelTools, request, stopWhen = [], budget, recoveries = [] } = this.#root.options;
+    const { deadlineMs, graceMs, maxParallelTools, request, recoveries = [] } = this.#root.options;
     const context = this.#contextPolicy();
     const { transcript } = this.#session.state;
     const recall = this.#recallOnce(input);
@@ -112,11 +112,9 @@ export class SessionCast<Output> {
       buildMessages: recall === undefined ? transcript.buildMessages : async () => withBlock(await recall(), transcript.buildMessages()),
       hooks: [...this.#hooks(), ...(context?.hooks ?? [])],
       recoveries: [...recoveries, strictHistory(), ...(context?.recoveries ?? [])],
-      stopWhen: [
-        maxSteps(stepLimit(this.#root.options)),
-        ...(budget === undefined ? [] : [maxBudget(budget)]),
-        ...(typeof stopWhen === 'function' ? [stopWhen] : stopWhen),
-      ],
+      stopWhen: [...this.#seats.values()].flatMap((seat) =>
+        seat.parts === this.#root ? limitsOf(seat.parts) : limitsWhile(seat.parts, () => (this.#stepAgent === seat ? seat.steps : undefined)),
+      ),
       runtime: this.runtime,
       ...(request !== undefined && { request }),
       ...(deadlineMs !== undefined && { deadlineMs }),
@@ -247,6 +245,7 @@ export class SessionCast<Output> {
     const { state } = this.#session;
     const open = state.transcript.openTurn()?.step;
     this.#stepAgent = open?.step === step ? this.#seatNamed(state.stepAgent) : this.#active();
+    this.#stepAgent.steps += 1;
     return this.#stepAgent;
   }
 
@@ -264,24 +263,24 @@ export class SessionCast<Output> {
     );
   }
 
-  #seatAll(parts: AgentParts): void {
-    const known = this.#seats.get(parts.name);
-    if (known?.parts === parts) return;
-    if (known !== undefined) throw new TypeError(`Two agents of a session are named "${parts.name}". Give each a name of its own: createAgent({ name, llm }).`);
-    const { handoffs = [] } = parts.options;
+  #seatAll(own: AgentParts): void {
+    const known = this.#seats.get(own.name);
+    if (known?.own === own) return;
+    if (known !== undefined) throw new TypeError(`Two agents of a session are named "${own.name}". Give each a name of its own: createAgent({ name, llm }).`);
+    const { handoffs = [] } = own.options;
     const targets = (typeof handoffs === 'function' ? handoffs() : handoffs).map(partsOf);
-    const seat: AgentSeat = new AgentSeat(parts, () => [
+    const seat: AgentSeat = new AgentSeat({ own, parts: takingOver(own, this.#root) }, () => [
       ...(this.#memory?.tools ?? []),
       ...this.#dispatchTool(seat),
       ...targets.map(({ name, options }) => handoffTool({ name, description: options.description }, this.#handOver)),
     ]);
-    this.#seats.set(parts.name, seat);
+    this.#seats.set(own.name, seat);
     for (const target of targets) this.#seatAll(target);
   }
 
   /** The tool by which an agent gives tasks to sub-agents, which share what limits and watches it. */
   #dispatchTool({ parts, hooks }: AgentSeat): readonly AnyTool[] {
-    const { subAgents = false, tools, budget, graceMs, recoveries = [] } = parts.options;
+    const { subAgents = false, tools, graceMs, recoveries = [] } = parts.options;
     if (subAgents === false) return [];
     const context = this.#contextPolicy();
     const shared: DispatchAgentOptions = {
@@ -289,7 +288,7 @@ export class SessionCast<Output> {
       // Tools that a function gives may differ from step to step.
       ...(typeof tools !== 'function' && { tools }),
       hooks: [...hooks, ...(context?.hooks ?? [])],
-      stopWhen: budget === undefined ? [] : [maxBudget(budget)],
+      stopWhen: parts.budgets.map((budget) => maxBudget(budget)),
       recoveries: [...recoveries, strictHistory(), ...(context?.recoveries ?? [])],
       // What is aborted here has to settle in time for its caller.
       ...(graceMs !== undefined && { graceMs: graceMs / 2 }),
@@ -314,8 +313,8 @@ export function runtimeOf({ options }: AgentParts): Runtime {
 }
 
 /** Models that sub-agents have of their own are limited as the agent's is. */
-function policedModels({ options }: AgentParts, { llm, types, ...rest }: DispatchAgentOptions): DispatchAgentOptions {
-  const policed = (own: LLM | undefined): { readonly llm?: LLM } => (own === undefined ? {} : { llm: policedLLM({ ...options, llm: own }) });
+function policedModels({ options, budgets }: AgentParts, { llm, types, ...rest }: DispatchAgentOptions): DispatchAgentOptions {
+  const policed = (own: LLM | undefined): { readonly llm?: LLM } => (own === undefined ? {} : { llm: policedLLM({ ...options, llm: own }, budgets) });
   const policedTypes = Object.entries(types ?? {}).map(([name, type]): [string, SubAgentType] => [name, { ...type, ...policed(type.llm) }]);
   return { ...rest, ...policed(llm), ...(types !== undefined && { types: Object.fromEntries(policedTypes) }) };
 }

@@ -33,6 +33,8 @@ interface Entry<Output> {
   readonly settle: (turn: Turn<Output> | undefined) => void;
   /** Where it is going: taken back, into the running turn, or into the turn that was started with it. */
   leaves: 'back' | 'steered' | 'started' | undefined;
+  /** Settles once it is durable that it was taken back, or is not. */
+  takenBack?: Promise<void>;
 }
 
 /** The inputs that wait. */
@@ -52,6 +54,12 @@ export class SessionQueue<Output> {
   /** The input of this id, if it is queued. */
   get(messageId: string): QueuedInput<Output> | undefined {
     return this.#entries.get(messageId)?.input;
+  }
+
+  /** Resolves once no input of this id is on its way back. */
+  async settled(messageId: string): Promise<void> {
+    const entry = this.#entries.get(messageId);
+    if (entry?.leaves === 'back') await entry.takenBack?.catch(() => undefined);
   }
 
   /** Puts an input at the end, unless it is queued already. It is durable. */
@@ -117,8 +125,9 @@ export class SessionQueue<Output> {
     const entry = this.#entries.get(id);
     if (entry === undefined || entry.leaves !== undefined) return false;
     entry.leaves = 'back';
+    entry.takenBack = this.#host.remove(id);
     try {
-      await this.#host.remove(id);
+      await entry.takenBack;
     } catch (error) {
       entry.leaves = undefined;
       throw error;

@@ -5,7 +5,7 @@ import { assertOptions } from './assert.ts';
 import type { TurnloopError } from './errors.ts';
 import type { DispatchEvent } from './events.ts';
 import type { Hook, Recovery, StepSettings, StopCondition } from './hooks.ts';
-import { isRecord, type JsonObject } from './json.ts';
+import { isRecord, toJson, type JsonObject } from './json.ts';
 import type { LLM } from './llm.ts';
 import { isUserMessage, userMessage, type AssistantMessage, type Message, type UserMessage } from './message.ts';
 import type { Runtime } from './runtime.ts';
@@ -170,6 +170,7 @@ export function assertTurnOptions(options: RunTurnOptions): void {
   if (maxParallelTools !== undefined && maxParallelTools % 1 !== 0 && maxParallelTools !== Infinity) {
     throw new TypeError(`"maxParallelTools" is ${maxParallelTools}; it must be a whole number, or Infinity.`);
   }
+  assertMetadata(given.metadata);
   assertResume(given.resume);
   const missing = options.resume?.turn.missingInput ?? 0;
   if (missing > 0 && inputOf(options.input).length < missing) {
@@ -233,6 +234,11 @@ function assertHooks(hooks: unknown): void {
     kind: `a hook, which has a name and at least one of ${HOOK_POINTS.join(', ')}`,
     example: 'hooks: [loopGuard(), ...context.hooks]',
   });
+}
+
+function assertMetadata(metadata: unknown): void {
+  if (metadata === undefined || (isRecord(metadata) && toJson(metadata) !== undefined)) return;
+  throw new TypeError('"metadata" is not a JSON object: it is recorded with each turn. Use metadata: { userId: "u1" }.');
 }
 
 const ACTIONS: readonly ToolCallDecision['action'][] = ['allow', 'deny', 'edit', 'answer'];

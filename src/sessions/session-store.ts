@@ -42,10 +42,10 @@ export interface HandoffEvent {
   readonly type: 'handoff';
   /** When, in milliseconds since the epoch. */
   readonly at: number;
-  /** The turn in which it happened. */
+  /** The turn in which it happened, or an id of its own. */
   readonly turnId: string;
-  /** The call that asked for it. */
-  readonly toolCallId: string;
+  /** The call that asked for it; absent where one was taken back. */
+  readonly toolCallId?: string | undefined;
   /** Name of the agent that had it. */
   readonly from: string;
   /** Name of the agent that has it now. */

@@ -1,6 +1,7 @@
 /** Handoffs (E16): within a turn, with the hooks of each agent, through crashes, suspensions and reopened sessions. */
 import { describe, expect, it } from 'vitest';
 import type { Hook } from 'turnloop';
+import { type BudgetLimits, createBudget } from 'turnloop/policies';
 import { type Agent, type AgentOptions, createAgent } from 'turnloop/agent';
 import { echoTool, recordingTool, repeat, type Reply, scriptedLLM, type ScriptedLLM, toolCall, virtualRuntime } from 'turnloop/testing';
 import { crashingStore } from './support/crashing-store.ts';
@@ -81,7 +82,7 @@ describe('a handoff', () => {
     expect(types(await session.events()).slice(4, 9)).toStrictEqual(['tool.call', 'tool.start', 'handoff', 'tool.finished', 'tool.result']);
   });
 
-  it('E16 lets the step that asked for it end under its own agent, and asks the hooks of each about its own steps only', async () => {
+  it('E16 lets the step that asked for it end under its own agent, and asks the hooks of the one that took over about its own steps only', async () => {
     const log: string[] = [];
     const other = billing([toolCall('invoice'), 'Paid.'], { hooks: [witness('B', log)] });
     const echo = echoTool();
@@ -94,8 +95,8 @@ describe('a handoff', () => {
     expect(echo.runCount).toBe(1);
     expect(log).toStrictEqual([
       'A beforeStep 1', 'A prepare 1', 'A prepare 1', 'A authorize 1', 'A authorize 1', 'A finalize 1', 'A finalize 1', 'A afterStep 1',
-      'B beforeStep 2', 'B prepare 2', 'B authorize 2', 'B finalize 2', 'B afterStep 2',
-      'B beforeStep 3', 'B afterStep 3', 'B asked to go on',
+      'A beforeStep 2', 'B beforeStep 2', 'A prepare 2', 'B prepare 2', 'A authorize 2', 'B authorize 2', 'A finalize 2', 'B finalize 2', 'A afterStep 2', 'B afterStep 2',
+      'A beforeStep 3', 'B beforeStep 3', 'A afterStep 3', 'B afterStep 3', 'A asked to go on', 'B asked to go on',
     ]);
   });
 
@@ -124,11 +125,67 @@ describe('a handoff', () => {
     expect(types(await session.events())).not.toContain('handoff');
   });
 
-  it('E16 counts the steps of all agents to one limit, that of the agent of the session', async () => {
-    const other = billing([repeat(toolCall('invoice'))] as never, { maxSteps: 2, loopGuard: false });
-    const { session } = await startAgent([toBilling], options({ handoffs: [other.agent], maxSteps: 4, loopGuard: false }));
+  it.each([
+    ['the agent of the session, over the steps of all', { mine: 4, its: 25 }, 4],
+    ['the one that took over, over its own', { mine: 25, its: 2 }, 3],
+  ])('E16 ends at the limit of %s', async (_whose, { mine, its }, steps) => {
+    const other = billing([repeat(toolCall('invoice'))] as never, { maxSteps: its, loopGuard: false });
+    const { session } = await startAgent([toBilling], options({ handoffs: [other.agent], maxSteps: mine, loopGuard: false }));
 
-    expect(await session.run('a').result).toMatchObject({ stopReason: 'max_steps', steps: 4, agent: 'billing' });
+    expect(await session.run('a').result).toMatchObject({ stopReason: 'max_steps', steps, agent: 'billing' });
+  });
+
+  it.each([
+    ['budget', { maxTokens: 45 }, {}],
+    ['budget of the agent of the session', {}, { maxTokens: 45 }],
+  ])('E16 spends within the %s', async (_whose, its, mine) => {
+    const limited = (limits: BudgetLimits): Partial<AgentOptions> => (limits.maxTokens === undefined ? {} : { budget: createBudget({ ...limits, outputReserve: 1 }) });
+    const llm = scriptedLLM([repeat(toolCall('invoice'))], { usage: { inputTokens: 10, outputTokens: 5 } });
+    const agent = createAgent({ name: 'billing', llm, tools: [echoTool({ name: 'invoice' })], loopGuard: false, ...limited(its) });
+    const { session } = await startAgent([toBilling], options({ handoffs: [agent], loopGuard: false, ...limited(mine) }));
+
+    const { stopReason, steps } = await session.run('a').result;
+    expect([stopReason, steps <= 5]).toStrictEqual(['max_budget', true]);
+  });
+
+  it.each(['approval', 'hooks', 'toolCalls', 'output'] as const)('E16 does not rid the model of the %s of the agent of the session', async (what) => {
+    const deny: Hook = { name: 'no', authorizeToolCall: (_context, { name }) => (name === 'invoice' ? { action: 'deny', reason: 'no' } : undefined) };
+    const guard = { name: 'guard', check: () => 'no' };
+    const policies: Partial<AgentOptions> = {
+      approval: { approval: { rules: [{ tool: 'invoice', decision: 'deny' as const }, { decision: 'allow' as const }] } },
+      hooks: { hooks: [deny] },
+      toolCalls: { guardrails: { toolCalls: [{ ...guard, check: ({ name }: { readonly name: string }) => (name === 'invoice' ? 'no' : undefined) }] } },
+      output: { guardrails: { output: [{ ...guard, check: ({ text }: { readonly text: string }) => (text === 'Paid.' ? 'no' : undefined) }] } },
+    }[what];
+    const invoice = echoTool({ name: 'invoice' });
+    const other = billing([toolCall('invoice', { text: 'x' }), 'Paid.'], { tools: [invoice] });
+    const { session } = await startAgent([toBilling], options({ handoffs: [other.agent], ...policies }));
+
+    const result = await session.run('a').result;
+    expect(invoice.runCount).toBe(what === 'output' ? 1 : 0);
+    expect(result).toMatchObject(what === 'toolCalls' || what === 'output' ? { stopReason: 'stopped', stoppedBy: 'guard' } : { stopReason: 'end_turn' });
+  });
+
+  it('E16 lets the agent that took over decide by approval and guardrails of its own, and ask for what it wants', async () => {
+    const invoice = echoTool({ name: 'invoice' });
+    const other = billing([toolCall('invoice', { text: 'x' }), 'Paid.'], { tools: [invoice], approval: { rules: [{ decision: 'allow' }] }, request: { maxOutputTokens: 77 } });
+    const { session, llm } = await startAgent([toBilling], options({ handoffs: [other.agent], approval: { rules: [{ tool: 'invoice', decision: 'deny' }, { decision: 'allow' }] }, request: { maxOutputTokens: 99 } }));
+
+    await session.run('a').result;
+    expect(invoice.runCount).toBe(1);
+    expect([...llm.requests, ...other.llm.requests].map(({ maxOutputTokens }) => maxOutputTokens)).toStrictEqual([99, 77, 77]);
+  });
+
+  it('E16 E11 is taken back with the turn that it happened in', async () => {
+    const { session, store } = await startAgent(['Hello.', toBilling, 'I am back.'], options({ handoffs: [billing(['Hi.']).agent] }));
+    await session.run('a').result;
+    await session.run('b').result;
+    expect(session.agent).toBe('billing');
+    await session.undo();
+    expect([session.agent, said(session)]).toStrictEqual(['front', ['user: a', 'assistant: Hello.']]);
+    expect(await session.run('c').result).toMatchObject({ text: 'I am back.', agent: 'front' });
+    await session.close();
+    expect((await reopen(store, [], options({ handoffs: [billing([]).agent] }))).session.agent).toBe('front');
   });
 });
 
@@ -208,7 +265,6 @@ describe('a handoff and another process', () => {
     // What is left of the step is the business of the agent that began it.
     const ofFirstStep = after.log.filter((line) => line.endsWith(' 1'));
     expect(ofFirstStep.every((line) => line.startsWith('A '))).toBe(true);
-    expect(after.log.filter((line) => line.startsWith('A ') && !line.endsWith(' 1'))).toStrictEqual([]);
     expect(after.log.filter((line) => line.includes('afterStep 1'))).toStrictEqual(['A afterStep 1']);
     const handoffs = (await session.events()).filter((event) => event.type === 'handoff');
     expect(handoffs.map(({ from, to }) => `${from} to ${to}`)).toStrictEqual(['front to billing']);

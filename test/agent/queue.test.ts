@@ -184,6 +184,20 @@ describe('a queued input', () => {
     await session.idle();
   });
 
+  it('PQ3 of the same id as one that is being taken back is queued in its place', async () => {
+    const gate = gatedTool();
+    const { session } = await startAgent([toolCall('gate'), 'ok', 'ok'], { tools: [gate] });
+    session.run('a');
+    await gate.started();
+    const input = await session.followUp(userMessage('old', { id: 'm' }));
+
+    const [isBack, next] = await Promise.all([input.cancel(), session.followUp(userMessage('new', { id: 'm' }))]);
+    expect([isBack, queued(session)]).toStrictEqual([true, ['new']]);
+    gate.finish();
+    expect((await (await next.turn)!.result).stopReason).toBe('end_turn');
+    expect(said(session)).toContain('user: new');
+  });
+
   it('PQ3 cannot be taken back once its turn has it', async () => {
     const { session } = await startAgent([delayed('ok', 10)]);
     const input = await session.followUp('a');

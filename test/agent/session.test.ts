@@ -97,6 +97,13 @@ describe('a session', () => {
     await session.close();
   });
 
+  it('refuses metadata that is no JSON, and tools that are no list', async () => {
+    const { session } = await startAgent([repeat('ok')]);
+    for (const metadata of [{ a: 1n }, 5, []]) await expect(session.run('a', { metadata: metadata as never }).result).rejects.toThrow('"metadata" is not a JSON object');
+    const other = await createAgent({ llm: scriptedLLM([]), tools: () => null as never }).openSession();
+    expect(await other.run('a').result).toMatchObject({ stopReason: 'fatal_error', error: { message: expect.stringContaining('`tools` must give a list of tools') } });
+  });
+
   it('E11 refuses two tools of one name when it is opened, whoever adds them', async () => {
     const tool = { ...echoTool(), name: 'dispatch_agent' };
     await expect(createAgent({ llm: scriptedLLM([]), tools: [tool], subAgents: true }).openSession()).rejects.toThrow('Two tools are named "dispatch_agent".');

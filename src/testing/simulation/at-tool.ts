@@ -84,7 +84,7 @@ export class ToolWatch {
   }
 
   /** What is kept of a turn. */
-  #keptOf(turnId: string): readonly { readonly type: string; readonly toolCallId?: string }[] {
+  #keptOf(turnId: string): readonly { readonly type: string; readonly toolCallId?: string | undefined }[] {
     for (const events of this.#process.world.logs.values()) {
       const ofTurn = events.filter((event) => 'turnId' in event && event.turnId === turnId);
       if (ofTurn.length > 0) return ofTurn;
