@@ -97,10 +97,14 @@ export class AgentSeat {
   async tools(info: StepInfo): Promise<readonly AnyTool[]> {
     const { tools = [] } = this.parts.options;
     const given = typeof tools === 'function' ? await tools(info) : tools;
-    if (!Array.isArray(given)) throw new TypeError('createAgent: `tools` must give a list of tools. For example: createAgent({ llm, tools: () => [search] }).');
+    assertList(given);
     if (this.#tools?.given !== given) this.#tools = { given, all: [...given, ...this.parts.tools, ...this.#addTools()] };
     return this.#tools.all;
   }
+}
+
+function assertList(tools: unknown): void {
+  if (!Array.isArray(tools)) throw new TypeError('createAgent: `tools` must give a list of tools. For example: createAgent({ llm, tools: () => [search] }).');
 }
 
 function sectionsOf(given: unknown): SystemPromptParts {
