@@ -133,7 +133,7 @@ describe('F2: redaction', () => {
     ['sk-live-SECRET1 and x', 'another and y', false],
     ['x and sk-live-SECRET1', 'y and another', false],
     ['a sk-live-SECRET1 a', 'a a', false],
-    ['xb sk-live-SECRET1 b sk-live-SECRET1 c', 'xb b c', false],
+    ['a bsk-live-SECRET1bsk-live-SECRET1c', 'a b1c', false],
     ['xb sk-live-SECRET1 b sk-live-SECRET1 c', 'xb 1 b 2 c', true],
   ])('of the recorded %j the text %j is the same: %s', async (recorded, got, isSame) => {
     const server = await startServer(ok);
