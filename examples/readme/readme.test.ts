@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text as textOfStream } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { type Scenario, simulate } from 'turnloop/testing/simulation';
 import { expect, it, onTestFinished } from 'vitest';
 
 const folder = new URL('./', import.meta.url);
@@ -30,7 +31,8 @@ function makeFolder(): string {
 it.each(programs)('shows %s word for word', (name) => {
   const code = readFileSync(new URL(name, folder), 'utf8').trimEnd();
 
-  expect(readme).toContain(`<!-- examples/readme/${name} -->\n\`\`\`ts\n${code}\n\`\`\``);
+  const language = name.endsWith('.mjs') ? 'js' : 'ts';
+  expect(readme).toContain(`<!-- examples/readme/${name} -->\n\`\`\`${language}\n${code}\n\`\`\``);
 });
 
 it.each([
@@ -167,3 +169,8 @@ async function run(name: string, env: NodeJS.ProcessEnv, { cwd = fileURLToPath(r
   const [code] = (await once(child, 'close')) as [unknown];
   return { code, printed: Buffer.concat(chunks).toString() };
 }
+
+it('simulation.mjs survives what can go wrong', async () => {
+  const { refund } = (await import('./simulation.mjs')) as { readonly refund: Scenario };
+  expect(await simulate(refund, { seeds: 200 })).toMatchObject({ runs: 200 });
+});
