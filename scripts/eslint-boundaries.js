@@ -76,6 +76,7 @@ const OUTSIDE_LIBRARIES = {
   'zod/index.ts': 'zod',
   'emitter/index.ts': 'eventemitter3',
   'policies/concurrency.ts': 'p-limit',
+  'testing/vitest/index.ts': 'vitest',
 };
 
 /** Rooms that run on Node and may import `node:` modules. */

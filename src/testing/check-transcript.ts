@@ -20,9 +20,11 @@
 import type { RecordedEvent } from '../core/events.ts';
 import type { TurnStopReason } from '../core/stop-reason.ts';
 import type { Usage } from '../core/usage.ts';
+import type { SessionEvent } from '../sessions/session-store.ts';
 import { findNonJson } from './plain-json.ts';
 import type { Report } from './step-check.ts';
 import { TurnCheck } from './turn-check.ts';
+import { isOfSession } from './turn-record.ts';
 
 /** A law that a transcript breaks. */
 export interface LawViolation {
@@ -55,10 +57,11 @@ export interface CheckedResult {
 /**
  * Names each law that recorded events break; empty if they break none.
  *
- * @param events - A transcript, or any beginning of one; several turns may follow each other.
+ * @param events - A transcript, or any beginning of one; several turns may follow each other. Of a session's events those
+ * that belong to no turn (queued inputs, handoffs) are passed over.
  */
 export function checkTranscript(
-  events: readonly RecordedEvent[],
+  events: readonly SessionEvent[],
   options: CheckTranscriptOptions = {},
 ): readonly LawViolation[] {
   const violations: LawViolation[] = [];
@@ -78,6 +81,10 @@ export function checkTranscript(
   for (const event of events) {
     const nonJson = findNonJson(event, event.type);
     if (nonJson !== undefined) report(2, `not plain JSON: ${nonJson}`);
+    if (isOfSession(event)) {
+      index += 1;
+      continue;
+    }
     ids.add(event);
     if (event.type === 'turn.begin') {
       if (turn !== undefined) finishTurn(turn, options, report);

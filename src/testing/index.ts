@@ -62,6 +62,7 @@ export {
   slowTool,
   type SlowToolOptions,
 } from './test-tools.ts';
+export { type FinishedTurn, finishTurn, type RunningTurn } from './finish-turn.ts';
 export { gatedTool, type GatedTool, type GatedToolOptions } from './gated-tool.ts';
 export { watchedController, type WatchedController } from './watched-controller.ts';
 export {
@@ -78,4 +79,5 @@ export {
   type ScriptedTurn,
   startScripted,
 } from './run-scripted.ts';
+export { type AnyEvent, type RecordedCall, toolCallsOf, type TurnRecord } from './turn-record.ts';
 export { llmRequest, type ReportedUsage, toolContext, type TestToolContext } from './builders.ts';

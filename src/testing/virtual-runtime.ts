@@ -53,7 +53,8 @@ const STUCK_AFTER = 100;
 const STUCK =
   'settle: the promise cannot settle: nothing can run, and no timer waits. If it is a turn, look for a tool, a hook or a model ' +
   'that hangs: a gatedTool that nobody finished, hangingTool() or hanging() without an abort, a promise that nobody resolves. ' +
-  'Finish it, abort the turn, or give it a deadlineMs.';
+  'Finish it, abort the turn, or give it a deadlineMs. What waits for a file or a socket has to be awaited outside of the ' +
+  'virtual clock, or done without in the test: inProcessSessionStore() instead of files, a scripted model instead of a server.';
 
 /** Timers fired by one `runUntilIdle` until they count as endless. */
 const ENDLESS_AFTER = 100_000;

@@ -9,7 +9,7 @@ import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
 import { DOORS, ROOT } from '../../scripts/doors.js';
 import { packed, runInConsumer } from './packed.ts';
-import { PINNED_DOORS, PINNED_NODE_DOORS } from './pins.ts';
+import { PINNED_DOORS, PINNED_NODE_DOORS, PINNED_TYPE_PEERS } from './pins.ts';
 
 const installed = () => join(packed().consumer, 'node_modules/turnloop');
 
@@ -73,7 +73,7 @@ describe('the packed package', () => {
   });
 
   it.each(DOORS)('declares $specifier with no types from outside but of its own peer', ({ subpath, entry }) => {
-    const peer = PINNED_DOORS[subpath];
+    const peer = PINNED_DOORS[subpath] ?? PINNED_TYPE_PEERS[subpath];
 
     const imports = outsideTypeImports(join(installed(), 'dist', `${entry}.d.ts`));
 

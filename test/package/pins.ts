@@ -7,6 +7,7 @@ export const PINNED_DOORS: Readonly<Record<string, string | undefined>> = {
   './testing/conformance': undefined,
   './testing/cassette': undefined,
   './testing/simulation': undefined,
+  './testing/vitest': undefined,
   './policies': undefined,
   './policies/concurrency': 'p-limit',
   './context': undefined,
@@ -25,6 +26,11 @@ export const PINNED_DOORS: Readonly<Record<string, string | undefined>> = {
   './emitter': 'eventemitter3',
 };
 
+/** Optional peers that a door needs for its types only. */
+export const PINNED_TYPE_PEERS: Readonly<Record<string, string | undefined>> = {
+  './testing/vitest': 'vitest',
+};
+
 /** Doors that need Node; the others run anywhere. */
 export const PINNED_NODE_DOORS: ReadonlySet<string> = new Set(['./memory', './sessions', './sessions/sqlite', './agent/files', './testing/cassette']);
 
@@ -32,5 +38,6 @@ export const PINNED_NODE_DOORS: ReadonlySet<string> = new Set(['./memory', './se
 export const PINNED_PEERS: Readonly<Record<string, string>> = {
   eventemitter3: '^5.0.0',
   'p-limit': '>=5 <8',
+  vitest: '^4.0.0',
   zod: '^3.25.0 || ^4.2.0',
 };
