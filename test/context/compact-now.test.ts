@@ -1,6 +1,6 @@
 /** Manual compaction: a host that summarises a session between turns. */
 import { describe, expect, it } from 'vitest';
-import { createTranscript, LLMError, type Message, type RecordedEvent, type Transcript, userMessage } from 'turnloop';
+import { createTranscript, LLMError, type Message, type RecordedEvent, type Transcript, type UsagePurpose, userMessage } from 'turnloop';
 import { type CompactOptions, createContextPolicy, type LayerResult } from 'turnloop/context';
 import { checkTranscript, hanging, type Reply, scriptedLLM, startScripted, virtualRuntime } from 'turnloop/testing';
 import { brokenRules } from '../properties/protocol-rules.ts';
@@ -153,7 +153,9 @@ describe('policy.compact', () => {
     const check = (...more: readonly (RecordedEvent | undefined)[]): number => checkTranscript([...events, ...more.filter((event) => event !== undefined)], { complete: true }).length;
 
     expect(check(usage, compaction)).toBe(0);
-    expect(check(usage === undefined ? undefined : ({ ...usage, purpose: 'other' } as RecordedEvent))).toBeGreaterThan(0);
+    const spentOn = (purpose: UsagePurpose): number => check(usage === undefined ? undefined : ({ ...usage, purpose } as RecordedEvent));
+    expect(spentOn('other')).toBe(0);
+    expect(spentOn('step')).toBeGreaterThan(0);
     expect(check({ type: 'message', turnId: 'now', at: 0, message: userMessage('hi', { id: 'hi' }) })).toBeGreaterThan(0);
     expect(check({ type: 'turn.begin', turnId: 'next', at: 0, version: 1, inputCount: 0 }, compaction, { type: 'turn.end', turnId: 'next', at: 0, stopReason: 'end_turn', steps: 0 })).toBeGreaterThan(0);
   });
