@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ROOT } from '../../scripts/doors.js';
 
-/** What the property tests need beside `node_modules`. */
-const NEEDED = ['package.json', 'tsconfig.json', 'vitest.config.ts', 'scripts', 'src', 'test/properties'];
+/** What tests need beside `node_modules`. */
+const NEEDED = ['package.json', 'tsconfig.json', 'vitest.config.ts', 'scripts', 'src', 'test', 'examples', 'README.md'];
 
 /** A copy of the project. */
 export interface ProjectCopy {
@@ -14,8 +14,8 @@ export interface ProjectCopy {
   apply(patch: string): string | undefined;
   /** Takes every fault out again. */
   restore(): void;
-  /** Names of the property tests of a law that fail. */
-  failingTests(law: number): Promise<readonly string[]>;
+  /** Names of the tests of some files that fail. */
+  failingTests(files: readonly string[]): Promise<readonly string[]>;
   /** Deletes the copy. */
   remove(): void;
 }
@@ -33,7 +33,7 @@ export function copyProject(): ProjectCopy {
       rmSync(`${folder}/src`, { recursive: true });
       cpSync(`${folder}/untouched`, `${folder}/src`, { recursive: true });
     },
-    failingTests: (law) => failingTests(folder, law),
+    failingTests: (files) => failingTests(folder, files),
     remove: () => {
       rmSync(folder, { recursive: true, force: true });
     },
@@ -54,16 +54,15 @@ interface JsonReport {
   }[];
 }
 
-async function failingTests(folder: string, law: number): Promise<readonly string[]> {
+async function failingTests(folder: string, files: readonly string[]): Promise<readonly string[]> {
   const report = `${folder}/report.json`;
   rmSync(report, { force: true });
-  const file = `test/properties/law-${law}.test.ts`;
-  const given = ['run', '--project', 'properties', file, '--reporter=json', `--outputFile=${report}`];
+  const given = ['run', '--project', 'properties', '--project', 'unit', ...files, '--reporter=json', `--outputFile=${report}`];
   // A counter-example is enough here; making it small takes most of the time.
   const env = { ...process.env, TURNLOOP_SHRINK: '0' };
   const output = await outputOf(spawn(`${folder}/node_modules/.bin/vitest`, given, { cwd: folder, env }));
   const { numTotalTests, testResults } = readReport(report, output);
-  if (numTotalTests === 0) return [`${file} cannot be run: ${testResults.map(({ message }) => message).join('; ')}`];
+  if (numTotalTests === 0) return [`${files.join(' ')} cannot be run: ${testResults.map(({ message }) => message).join('; ')}`];
   return testResults.flatMap(({ assertionResults }) => assertionResults.flatMap(({ title, status }) => (status === 'failed' ? [title] : [])));
 }
 

@@ -1,8 +1,9 @@
 /**
  * Runs the tests on planted faults: `npm run mutations [-- NAME…] [--json]`.
  *
- * Each `test/mutations/law-N-what.patch` plants one fault in a copy of the project. It passes if a test of `law-N` that
- * passes without it fails with it, and fails if none does or if it no longer applies. NAME is a part of a patch's name.
+ * Each `test/mutations/ROOM-what.patch` plants one fault in a copy of the project; its first line says what is wrong, a line
+ * `Tests: FILE…` which tests are to catch it. A `law-N-what.patch` is caught by the property tests of that law. It passes if a
+ * test that passes without it fails with it, and fails if none does or if it no longer applies. NAME is a part of a patch's name.
  *
  * Ends stdout with `N passed, N failed` and exits by it. With `--json` stdout holds JSON lines only, one a patch and the
  * counts last.
@@ -16,10 +17,10 @@ const FOLDER = import.meta.dirname;
 
 /** A planted fault. */
 interface Mutation {
-  /** `law-N-what`. */
+  /** `law-N-what`, or `ROOM-what`. */
   readonly name: string;
-  /** Number of the law that it breaks. */
-  readonly law: number;
+  /** Files of the tests that are to catch it. */
+  readonly tests: readonly string[];
   /** What is wrong, in words: the first line of the patch. */
   readonly what: string;
   readonly patch: string;
@@ -43,24 +44,31 @@ function mutations(): readonly Mutation[] {
     .filter((file) => file.endsWith('.patch'))
     .map((file): Mutation => {
       const patch = readFileSync(`${FOLDER}/${file}`, 'utf8');
-      const law = Number(/^law-(\d+)-/.exec(file)?.[1]);
-      if (Number.isNaN(law)) throw new TypeError(`${file} is not named law-N-what.patch.`);
-      return { name: file.replace(/\.patch$/, ''), law, what: patch.split('\n', 1)[0] ?? '', patch };
+      return { name: file.replace(/\.patch$/, ''), tests: testsOf(file, patch), what: patch.split('\n', 1)[0] ?? '', patch };
     });
   const wanted = positionals.length === 0 ? all : all.filter(({ name }) => positionals.some((part) => name.includes(part)));
-  return wanted.sort((left, right) => left.law - right.law || left.name.localeCompare(right.name));
+  return wanted.sort((left, right) => left.name.localeCompare(right.name, 'en', { numeric: true }));
 }
 
-/** Tests of a law that fail without any fault: they cannot catch one. */
-async function failingAnyway(project: ProjectCopy, law: number, known: Map<number, readonly string[]>): Promise<readonly string[]> {
-  const failing = known.get(law) ?? (await project.failingTests(law));
-  known.set(law, failing);
+function testsOf(file: string, patch: string): readonly string[] {
+  const [, law] = /^law-(\d+)-/.exec(file) ?? [];
+  if (law !== undefined) return [`test/properties/law-${law}.test.ts`];
+  const [, tests] = /^Tests: (.+)$/m.exec(patch) ?? [];
+  if (tests === undefined) throw new TypeError(`${file} is not named law-N-what.patch, and has no line "Tests: FILE…".`);
+  return tests.split(' ');
+}
+
+/** Tests that fail without any fault: they cannot catch one. */
+async function failingAnyway(project: ProjectCopy, tests: readonly string[], known: Map<string, readonly string[]>): Promise<readonly string[]> {
+  const key = tests.join(' ');
+  const failing = known.get(key) ?? (await project.failingTests(tests));
+  known.set(key, failing);
   return failing;
 }
 
-async function judge(mutation: Mutation, project: ProjectCopy, known: Map<number, readonly string[]>): Promise<Verdict> {
-  const { name, what, law, patch } = mutation;
-  const before = await failingAnyway(project, law, known);
+async function judge(mutation: Mutation, project: ProjectCopy, known: Map<string, readonly string[]>): Promise<Verdict> {
+  const { name, what, tests, patch } = mutation;
+  const before = await failingAnyway(project, tests, known);
   const start = Date.now();
   const verdict = (caughtBy: readonly string[], reason?: string): Verdict => ({
     name,
@@ -73,8 +81,8 @@ async function judge(mutation: Mutation, project: ProjectCopy, known: Map<number
   const problem = project.apply(patch);
   if (problem !== undefined) return verdict([], `the patch no longer applies: ${problem}`);
   try {
-    const caughtBy = (await project.failingTests(law)).filter((test) => !before.includes(test));
-    return caughtBy.length > 0 ? verdict(caughtBy) : verdict([], `no test of law-${law} fails`);
+    const caughtBy = (await project.failingTests(tests)).filter((test) => !before.includes(test));
+    return caughtBy.length > 0 ? verdict(caughtBy) : verdict([], `no test of ${tests.join(' ')} fails`);
   } finally {
     project.restore();
   }
@@ -90,7 +98,7 @@ function show(verdict: Verdict): string {
 const counts = { passed: 0, failed: 0, skipped: 0 };
 const project = copyProject();
 try {
-  const known = new Map<number, readonly string[]>();
+  const known = new Map<string, readonly string[]>();
   for (const mutation of mutations()) {
     const verdict = await judge(mutation, project, known);
     counts[verdict.status] += 1;
