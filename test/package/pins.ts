@@ -38,6 +38,6 @@ export const PINNED_NODE_DOORS: ReadonlySet<string> = new Set(['./memory', './se
 export const PINNED_PEERS: Readonly<Record<string, string>> = {
   eventemitter3: '^5.0.0',
   'p-limit': '>=5 <8',
-  vitest: '^4.0.0',
+  vitest: '>=3.2 <6',
   zod: '^3.25.0 || ^4.2.0',
 };

@@ -1,6 +1,6 @@
 /**
- * Conformance kits: what the loop and its hosts rely on in a model adapter and in a session store, as lists of cases that
- * any test runner can run. Needs no test runner.
+ * Conformance kits: what the loop and its hosts rely on in a model adapter, in a session store and in a tool, as lists of
+ * cases that any test runner can run. Needs no test runner.
  *
  * @module
  */
@@ -39,3 +39,10 @@ export {
 } from './store-conformance.ts';
 export type { StoreConformanceCaseId, StoreConformanceGroup } from './store-conformance-case.ts';
 export type { CreateStore, StoreUnderTest } from './store-conformance-stage.ts';
+export {
+  toolConformance,
+  type ToolConformanceCase,
+  type ToolConformanceOptions,
+} from './tool-conformance.ts';
+export type { ToolConformanceCaseId, ToolConformanceGroup } from './tool-conformance-case.ts';
+export type { BadToolInput, CreateTool, ToolInputs, ToolUnderTest } from './tool-conformance-stage.ts';

@@ -5,6 +5,7 @@
  * - A case that does not apply is skipped by name and with a reason, and stays in the list.
  * - Cases share nothing, so that they may run in any order, also side by side.
  */
+import { assertSkips, skipReason } from './conformance-skip.ts';
 import { abortCases } from './llm-conformance-aborts.ts';
 import type { CaseDefinition, LLMConformanceCaseId, LLMConformanceGroup } from './llm-conformance-case.ts';
 import { failureCases } from './llm-conformance-failures.ts';
@@ -69,10 +70,9 @@ export function llmConformance(
   const { skip = {}, settleWithinMs = DEFAULT_SETTLE_WITHIN_MS } = options;
   if (typeof createLLM !== 'function') throw new TypeError(`llmConformance takes a function that makes an LLM on a scene: ${CORRECT_CALL}`);
   if (!(settleWithinMs > 0)) throw new TypeError(`llmConformance: \`settleWithinMs\` is ${settleWithinMs}, and must be more than 0.`);
-  assertSkips(skip, CASES.map(([id]) => id));
+  assertSkips(skip, CASES.map(([id]) => id), { kit: 'llmConformance', example: CORRECT_CALL });
   return CASES.map(([id, { title, run }]): LLMConformanceCase => {
-    const reasons: Readonly<Record<string, string | undefined>> = skip;
-    const skipped = reasons[id] ?? reasons[groupOf(id)];
+    const skipped = skipReason(skip, id);
     const name = `${id}: ${title}`;
     if (skipped !== undefined) return { id, name: `${name} (skipped: ${skipped})`, skipped, run: async () => undefined };
     return { id, name, run: () => runCase(new Trial({ id, createLLM, settleWithinMs }), run) };
@@ -87,16 +87,4 @@ async function runCase(trial: Trial, run: CaseDefinition['run']): Promise<void> 
     throw failure;
   }
   await trial.finish(true);
-}
-
-function assertSkips(skip: Readonly<Record<string, unknown>>, ids: readonly string[]): void {
-  const names = new Set([...ids, ...ids.map(groupOf)]);
-  for (const [name, reason] of Object.entries(skip)) {
-    if (!names.has(name)) throw new TypeError(`llmConformance has no case or group \`${name}\` to skip. It has ${[...names].sort().join(', ')}.`);
-    if (typeof reason !== 'string' || reason === '') throw new TypeError(`llmConformance: \`skip\` has no reason for \`${name}\`: ${CORRECT_CALL}`);
-  }
-}
-
-function groupOf(id: string): string {
-  return id.slice(0, id.indexOf('.'));
 }

@@ -4,6 +4,7 @@
  * - Each case has a store on a storage of its own, so that cases may run in any order, also side by side.
  * - A case that does not apply is skipped by name and with a reason, and stays in the list.
  */
+import { assertSkips, groupOf, skipReason } from './conformance-skip.ts';
 import { childCases } from './store-conformance-children.ts';
 import type { StoreCaseDefinition, StoreConformanceCaseId, StoreConformanceGroup } from './store-conformance-case.ts';
 import { idCases } from './store-conformance-ids.ts';
@@ -69,10 +70,11 @@ export function storeConformance(createStore: CreateStore, options: StoreConform
   const { skip = {}, settleWithinMs = DEFAULT_SETTLE_WITHIN_MS } = options;
   if (typeof createStore !== 'function') throw new TypeError(`storeConformance takes a function that makes a store: ${CORRECT_CALL}`);
   if (!(settleWithinMs > 0)) throw new TypeError(`storeConformance: \`settleWithinMs\` is ${settleWithinMs}, and must be more than 0.`);
-  assertSkips(skip);
+  assertSkips(skip, CASES.map(([id]) => id), { kit: 'storeConformance', example: CORRECT_CALL });
   return CASES.map(([id, { title, run }]): StoreConformanceCase => {
-    const group = groupOf(id);
-    const skipped = skip[id] ?? skip[group];
+    // The type of ids and that of groups say the same.
+    const group = groupOf(id) as StoreConformanceGroup;
+    const skipped = skipReason(skip, id);
     const name = `${id}: ${title}`;
     if (skipped !== undefined) return { id, group, name: `${name} (skipped: ${skipped})`, skipped, run: async () => undefined };
     return { id, group, name, run: () => within(settleWithinMs, runCase(createStore, run)) };
@@ -98,17 +100,4 @@ function within(limitMs: number, running: Promise<void>): Promise<void> {
     });
     running.then(resolve, reject).finally(cancel);
   });
-}
-
-function assertSkips(skip: Readonly<Record<string, unknown>>): void {
-  const names = new Set<string>(CASES.flatMap(([id]) => [id, groupOf(id)]));
-  for (const [name, reason] of Object.entries(skip)) {
-    if (!names.has(name)) throw new TypeError(`storeConformance has no case or group \`${name}\` to skip. It has ${[...names].sort().join(', ')}.`);
-    if (typeof reason !== 'string' || reason === '') throw new TypeError(`storeConformance: \`skip\` has no reason for \`${name}\`: ${CORRECT_CALL}`);
-  }
-}
-
-function groupOf(id: StoreConformanceCaseId): StoreConformanceGroup {
-  // The type of ids and that of groups say the same.
-  return id.slice(0, id.indexOf('.')) as StoreConformanceGroup;
 }
