@@ -54,9 +54,9 @@ export const toolDefinitionCases: ToolCasesOf<'definition' | 'input' | 'accesses
     async run(stage) {
       const [subject, other] = [await stage.make(), await stage.make()];
       const before = wireForm(subject.tool);
-      if (before !== wireForm(other.tool)) fail(`it was defined as ${shown(before)}, and the next time as ${shown(wireForm(other.tool))}`);
+      if (before !== wireForm(other.tool)) fail(`it was defined as ${before}, and the next time as ${wireForm(other.tool)}`);
       for (const input of stage.inputs('good')) await subject.run(input);
-      if (before !== wireForm(subject.tool)) fail(`it was defined as ${shown(before)}, and after it ran as ${shown(wireForm(subject.tool))}`);
+      if (before !== wireForm(subject.tool)) fail(`it was defined as ${before}, and after it ran as ${wireForm(subject.tool)}`);
     },
   },
   'definition.replay': {

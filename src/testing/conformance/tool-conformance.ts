@@ -4,7 +4,7 @@
  * - Each case has a tool in a world of its own, so that cases may run in any order, also side by side.
  * - A case that does not apply is skipped by name and with a reason, and stays in the list.
  */
-import { isRecord } from '../../core/json.ts';
+import { assertOptions } from '../../core/assert.ts';
 import { assertSkips, groupOf, skipReason } from './conformance-skip.ts';
 import { toolAbortCases } from './tool-conformance-aborts.ts';
 import type { ToolCaseDefinition, ToolConformanceCaseId, ToolConformanceGroup } from './tool-conformance-case.ts';
@@ -50,6 +50,8 @@ const DEFAULT_MAX_RESULT_CHARACTERS = 8_192;
 /** Every case, from what a tool is to what few get right. */
 const CASES = Object.entries({ ...toolDefinitionCases, ...toolRunCases, ...toolAbortCases }) as readonly (readonly [ToolConformanceCaseId, ToolCaseDefinition])[];
 
+const OPTIONS: Readonly<Record<keyof ToolConformanceOptions, true>> = { inputs: true, secrets: true, skip: true, maxResultCharacters: true, settleWithinMs: true };
+const INPUTS: Readonly<Record<keyof ToolInputs, true>> = { good: true, bad: true, failing: true, long: true };
 const CORRECT_CALL = "toolConformance(() => ({ tool: search }), { inputs: { good: [{ query: 'cats' }] }, skip: { secrets: 'it has none' } })";
 
 /**
@@ -67,7 +69,9 @@ const CORRECT_CALL = "toolConformance(() => ({ tool: search }), { inputs: { good
  */
 export function toolConformance(createTool: CreateTool, options: ToolConformanceOptions): readonly ToolConformanceCase[] {
   if (typeof createTool !== 'function') throw new TypeError(`toolConformance takes a function that makes a tool: ${CORRECT_CALL}`);
-  assertInputs(options);
+  assertOptions(options, OPTIONS, { taker: 'toolConformance', example: CORRECT_CALL });
+  assertOptions(options.inputs, INPUTS, { taker: 'toolConformance: `inputs`', example: CORRECT_CALL });
+  if (!isFilledList(options.inputs.good)) throw new TypeError(`toolConformance: \`inputs.good\` is a list of arguments that the tool takes, at least one: ${CORRECT_CALL}`);
   const { inputs, secrets = [], skip = {}, maxResultCharacters = DEFAULT_MAX_RESULT_CHARACTERS, settleWithinMs = DEFAULT_SETTLE_WITHIN_MS } = options;
   for (const [name, value] of Object.entries({ maxResultCharacters, settleWithinMs })) {
     if (!(value > 0)) throw new TypeError(`toolConformance: \`${name}\` is ${value}, and must be more than 0.`);
@@ -95,10 +99,6 @@ async function runCase(stage: ToolStage, run: ToolCaseDefinition['run']): Promis
   await stage.finish();
 }
 
-function assertInputs(options: unknown): void {
-  const inputs = isRecord(options) ? options['inputs'] : undefined;
-  const good = isRecord(inputs) ? inputs['good'] : undefined;
-  if (!Array.isArray(good) || good.length === 0) {
-    throw new TypeError(`toolConformance: \`inputs.good\` is a list of arguments that the tool takes, at least one: ${CORRECT_CALL}`);
-  }
+function isFilledList(value: unknown): boolean {
+  return Array.isArray(value) && value.length > 0;
 }
