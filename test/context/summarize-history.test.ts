@@ -61,6 +61,13 @@ describe('the request', () => {
     expect(prompt(request)).not.toContain('hm');
   });
 
+  it('CP4 is not made where no summary could be short enough to gain what is wanted', async () => {
+    const { llm, messages } = await summarise(longHistory(), { minGain: 1_000_000 });
+
+    expect(llm.callCount).toBe(0);
+    expect(messages).toStrictEqual(longHistory());
+  });
+
   it('CP8 never has media in it, which are the first thing to go', async () => {
     const picture = userMessage([{ type: 'media', mediaType: 'image/png', data: 'A'.repeat(50_000) }], { id: 'picture' });
 
