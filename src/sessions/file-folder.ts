@@ -7,7 +7,7 @@
 import { Buffer } from 'node:buffer';
 import { join } from 'node:path';
 import type { Runtime } from '../core/runtime.ts';
-import { brokenLog, shownId } from './file-errors.ts';
+import { brokenLog, shownId } from './store-errors.ts';
 import { FileLines } from './file-lines.ts';
 import { type FileLock, makeLock } from './file-lock.ts';
 import { AGENTS_FOLDER, deletedName, isDeletedName, isTemporaryName, isUnfinishedName, LOG_FILE, unfinishedName } from './file-names.ts';

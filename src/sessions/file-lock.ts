@@ -17,7 +17,7 @@
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { shownId, storeFailed } from './file-errors.ts';
+import { shownId, storeFailed } from './store-errors.ts';
 import { fileNameOf, idOfFileName, temporaryName } from './file-names.ts';
 import { type FileSystem, isMissing } from './file-system.ts';
 import { describeOwner, HEARTBEAT_MS, isAlive, type LockOwner, ownerText } from './lock-owner.ts';

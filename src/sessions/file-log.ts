@@ -9,7 +9,7 @@
  */
 import { join } from 'node:path';
 import { messageOf } from '../core/errors.ts';
-import { shownId, brokenLog, storeFailed } from './file-errors.ts';
+import { shownId, brokenLog, storeFailed } from './store-errors.ts';
 import { createFolder, type FileSettings, type OpenedFolder, openFolder } from './file-folder.ts';
 import type { FileLines } from './file-lines.ts';
 import type { FileLock } from './file-lock.ts';

@@ -11,7 +11,7 @@
 import { join, resolve } from 'node:path';
 import { assertOptions } from '../core/assert.ts';
 import { type Runtime, systemRuntime } from '../core/runtime.ts';
-import { shownId, storeFailed } from './file-errors.ts';
+import { shownId, storeFailed } from './store-errors.ts';
 import { assertFolder, createFolder, deleteFolder, type FileSettings, MAX_HEADER_BYTES, openFolder, openLog, removeLeftOvers } from './file-folder.ts';
 import { firstLine } from './file-lines.ts';
 import { FileLock, heldName, takeLock } from './file-lock.ts';

@@ -7,7 +7,7 @@
  */
 import { assertOptions } from '../core/assert.ts';
 import { systemRuntime, type Runtime } from '../core/runtime.ts';
-import { shownId } from './file-errors.ts';
+import { shownId } from './store-errors.ts';
 import { frozenJson } from './frozen-json.ts';
 import { assertEvent, assertEventList, assertSessionId, headerOf } from './session-codec.ts';
 import {

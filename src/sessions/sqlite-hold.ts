@@ -5,7 +5,7 @@
  * - Who holds sessions says every now and then that it lives, for all of them at once, and keeps no process alive by it.
  */
 import { randomUUID } from 'node:crypto';
-import { shownId } from './file-errors.ts';
+import { shownId } from './store-errors.ts';
 import { describeOwner, HEARTBEAT_LIMIT_MS, HEARTBEAT_MS, isAlive, ownerText, readOwner } from './lock-owner.ts';
 import { SessionError } from './session-store.ts';
 import type { SqlDatabase } from '../sqlite/sql-database.ts';

@@ -6,7 +6,7 @@
  */
 import { messageOf } from '../core/errors.ts';
 import type { Runtime } from '../core/runtime.ts';
-import { shownId, storeFailed } from './file-errors.ts';
+import { shownId, storeFailed } from './store-errors.ts';
 import { assertEventList, assertSessionId, decodeHeader, encodeHeader, EventDecoder, EventEncoder, headerOf } from './session-codec.ts';
 import { SessionError, type SessionContent, type SessionEvent, type SessionHeader, type SessionLog, type SessionRepair, type SessionSnapshot } from './session-store.ts';
 import type { SqlDatabase, SqlRow, SqlStatement } from '../sqlite/sql-database.ts';

@@ -6,7 +6,7 @@
  */
 import { assertOptions } from '../core/assert.ts';
 import { systemRuntime, type Runtime } from '../core/runtime.ts';
-import { shownId, storeFailed } from './file-errors.ts';
+import { shownId, storeFailed } from './store-errors.ts';
 import { assertEventList, assertSessionId, decodeHeader, encodeHeader, EventEncoder, headerOf } from './session-codec.ts';
 import { SessionError, type SessionHeader, type SessionLog, type SessionRepair, type SessionStore, type SessionSummary } from './session-store.ts';
 import { isSqlClient, sqlDatabase, type SqlClient, type SqlDatabase, type SqlRow } from '../sqlite/sql-database.ts';

@@ -1,6 +1,6 @@
 /** Usable snapshot: whether one holds for a log. One that was kept and does not is dropped and told of: the log says all it said. */
 import { isTurnloopError, messageOf } from '../core/errors.ts';
-import { shownId } from './file-errors.ts';
+import { shownId } from './store-errors.ts';
 import { checkSnapshot } from './session-codec.ts';
 import type { SessionRepair, SessionSnapshot } from './session-store.ts';
 

@@ -1,4 +1,4 @@
-/** File errors: what a session store says when a disk fails, or when what it finds there cannot be read. */
+/** Store errors: what a session store says when its disk or database fails, or when what it finds there cannot be read. */
 import { messageOf } from '../core/errors.ts';
 import { SessionError } from './session-store.ts';
 
@@ -11,7 +11,7 @@ export function shownId(id: string): string {
 }
 
 /**
- * What failed on the disk, as a `store_failed`; an error of ours stays what it is.
+ * What failed, as a `store_failed`; an error of ours stays what it is.
  *
  * @param what - What could not be done and what is kept, as a sentence.
  */
