@@ -4,6 +4,7 @@
  *
  * A matcher that is given what it cannot judge throws, negated or not: it never passes unlooked at.
  */
+import type { RecordedEvent } from '../../core/events.ts';
 import { isRecord } from '../../core/json.ts';
 import { isTurnStopReason, type TurnStopReason } from '../../core/stop-reason.ts';
 import { checkTranscript, type CheckedResult } from '../check-transcript.ts';
@@ -33,7 +34,8 @@ export interface MatcherOutcome {
 /** A matcher, as `expect.extend` takes it. */
 export type Matcher<Expected extends readonly unknown[]> = (this: MatcherContext, received: unknown, ...expected: Expected) => MatcherOutcome;
 
-/** The matchers. Not an interface: `expect.extend` takes what can have no further members. */
+/** The matchers. */
+// Not an interface: `expect.extend` takes what can have no further members.
 export type Matchers = {
   /** @see {@link TurnMatchers.toHaveCalledTool} */
   readonly toHaveCalledTool: Matcher<[name: string, input?: unknown]>;
@@ -44,16 +46,19 @@ export type Matchers = {
 };
 
 const GIVE = 'give it what finishTurn or runScripted gave, a transcript, or a list of events such as `await session.events()`';
+const RESUMED = 'what a turn recorded from its resume on; what came before is in the events of its session';
 const SHOWN_LENGTH = 200;
 
 /** For `expect.extend(matchers)`. */
 export const matchers: Matchers = {
   toHaveCalledTool(received, name, input) {
-    const calls = toolCallsOf(recordOf(received, 'toHaveCalledTool'));
+    const record = recordOf(received, 'toHaveCalledTool');
+    const calls = toolCallsOf(record);
     const pass = calls.some((call) => call.name === name && (input === undefined || this.equals(call.input, input)));
     const meant = `${name}${input === undefined ? '' : ` with ${this.utils.stringify(input)}`}`;
     const made = calls.length === 0 ? 'no tool was called' : `the calls were:\n${calls.map(callLine).join('\n')}`;
-    return { pass, message: () => `expected the turn ${this.isNot ? 'not ' : ''}to have called ${meant}; ${made}` };
+    const hint = isResumed(recordedEventsOf(record)) ? `\nThis is ${RESUMED}: \`await session.events()\`.` : '';
+    return { pass, message: () => `expected the turn ${this.isNot ? 'not ' : ''}to have called ${meant}; ${made}${hint}` };
   },
 
   toEndWith(received, stopReason) {
@@ -67,9 +72,10 @@ export const matchers: Matchers = {
   },
 
   toFollowLaws(received) {
-    const record = recordOf(received, 'toFollowLaws');
+    const events = recordedEventsOf(recordOf(received, 'toFollowLaws'));
+    if (isResumed(events)) throw new TypeError(`toFollowLaws got ${RESUMED}: \`await session.events()\`.`);
     const result = resultOf(received);
-    const violations = checkTranscript(recordedEventsOf(record), result === undefined ? {} : { complete: true, result });
+    const violations = checkTranscript(events, result === undefined ? {} : { complete: true, result });
     const lines = violations.map(({ law, message, index }) => `  law ${law}, recorded event ${index}: ${message}`);
     const broken = violations.length === 0 ? 'it breaks none' : `it breaks ${violations.length}:\n${lines.join('\n')}`;
     return {
@@ -78,6 +84,10 @@ export const matchers: Matchers = {
     };
   },
 };
+
+function isResumed([first]: readonly RecordedEvent[]): boolean {
+  return first?.type === 'turn.resume';
+}
 
 function callLine({ name, input, output, isError }: RecordedCall): string {
   const shown = input === undefined ? '(arguments that are no JSON object)' : short(JSON.stringify(input));
