@@ -79,5 +79,5 @@ export {
   type ScriptedTurn,
   startScripted,
 } from './run-scripted.ts';
-export { type AnyEvent, type RecordedCall, toolCallsOf, type TurnRecord } from './turn-record.ts';
+export { type AnyEvent, type EventHolder, type RecordedCall, toolCallsOf, type TurnRecord } from './turn-record.ts';
 export { llmRequest, type ReportedUsage, toolContext, type TestToolContext } from './builders.ts';

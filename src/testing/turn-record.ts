@@ -13,8 +13,14 @@ import type { SessionEvent } from '../sessions/session-store.ts';
 /** An event of a turn, live or recorded, or of a session. */
 export type AnyEvent = LoopEvent | SessionEvent;
 
+/** Anything that holds events, such as a transcript. */
+export interface EventHolder {
+  /** The events, in order. */
+  readonly events: readonly AnyEvent[];
+}
+
 /** What has the events of a turn, or of several: a list of them, a transcript, what `runScripted` or `finishTurn` gave. */
-export type TurnRecord = readonly AnyEvent[] | { readonly events: readonly AnyEvent[] };
+export type TurnRecord = readonly AnyEvent[] | EventHolder;
 
 /** A call that a model made, and what became of it. Made by {@link toolCallsOf}. */
 export interface RecordedCall {

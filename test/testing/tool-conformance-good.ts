@@ -35,7 +35,7 @@ export const NOTE_OPTIONS: ToolConformanceOptions = {
 };
 
 /** What a call does. */
-export async function saveNote(world: World, { title, lines = 1, pauseMs = 1 }: NoteInput, context: ToolContext): Promise<{ readonly content: string; readonly display: { readonly title: string } }> {
+async function saveNote(world: World, { title, lines = 1, pauseMs = 1 }: NoteInput, context: ToolContext): Promise<{ readonly content: string; readonly display: { readonly title: string } }> {
   const { signal, runtime, progress, idempotencyKey } = context;
   signal.throwIfAborted();
   progress({ kind: 'progress', percent: 0, text: title });
@@ -53,7 +53,7 @@ function readNote(input: unknown): NoteInput {
   return { title, lines, pauseMs: pauseMs as number | undefined };
 }
 
-export function noteTool(world: World): NoteTool {
+function noteTool(world: World): NoteTool {
   return {
     name: 'save_note',
     description: 'Saves a note.',
