@@ -2,6 +2,7 @@
  * Agent options: what an agent is made of, and what of it is on without being asked for.
  */
 import { assertLLM, assertNumbers, assertOptions, assertTool } from '../core/assert.ts';
+import { messageOf } from '../core/errors.ts';
 import type { Hook, Recovery, StepSettings, StopCondition } from '../core/hooks.ts';
 import { isRecord, type JsonValue } from '../core/json.ts';
 import type { LLM } from '../core/llm.ts';
@@ -13,19 +14,21 @@ import type { ContextPolicyOptions } from '../context/policy-settings.ts';
 import type { Memory } from '../memory/memory.ts';
 import { approval, type ApprovalOptions } from '../policies/approval.ts';
 import type { Budget } from '../policies/budget.ts';
+import { withBudget } from '../policies/with-budget.ts';
 import { continuePaused, type ContinuePausedOptions } from '../policies/continue-paused.ts';
 import { loopGuard } from '../policies/loop-guard.ts';
 import type { LoopGuardOptions } from '../policies/loop-guard-options.ts';
 import { maxSteps } from '../policies/max-steps.ts';
-import type { RetryOptions } from '../policies/retry.ts';
-import type { ThinkTagsOptions } from '../policies/think-tags.ts';
-import type { TimeoutOptions } from '../policies/timeouts.ts';
+import { type RetryOptions, withRetry } from '../policies/retry.ts';
+import { type ThinkTagsOptions, withThinkTags } from '../policies/think-tags.ts';
+import { type TimeoutOptions, withTimeouts } from '../policies/timeouts.ts';
 import type { SessionStore } from '../sessions/session-store.ts';
 import type { Agent } from './agent.ts';
 import { dispatchAgent } from './dispatch-agent.ts';
 import type { DispatchAgentOptions } from './dispatch-agent-options.ts';
 import { withGuardrails } from './guardrails.ts';
 import type { GuardrailOptions } from './guardrails-options.ts';
+import { structuredOutput } from './structured-output.ts';
 import type { SystemPromptParts } from './system-prompt.ts';
 
 /** Steps of a turn: enough for real work, and a loop that burns money ends. */
@@ -52,7 +55,7 @@ export interface Learned {
 }
 
 /** Options of {@link createAgent}. */
-export interface AgentOptions<Output = undefined> {
+export interface AgentOptions<Output = unknown> {
   /** Names it in results, handoffs and snapshots. @defaultValue `'agent'` */
   readonly name?: string | undefined;
   /** What it is good at, for agents that may hand over to it. @defaultValue nothing is said */
@@ -112,7 +115,7 @@ export interface AgentOptions<Output = undefined> {
    * do its `approval` and `guardrails` where the other has none. Deadline, grace, parallel tools, recoveries, context and memory
    * stay those of this one. @defaultValue none
    */
-  readonly handoffs?: readonly Agent<unknown>[] | (() => readonly Agent<unknown>[]) | undefined;
+  readonly handoffs?: readonly Agent[] | (() => readonly Agent[]) | undefined;
   /** Where sessions are kept. @defaultValue in this process */
   readonly sessions?: SessionStore | undefined;
   /** Things of yours that sessions keep in their snapshots, by name. @defaultValue none */
@@ -172,7 +175,7 @@ export function stepLimit({ maxSteps = DEFAULT_MAX_STEPS }: Pick<AgentOptions, '
 }
 
 /** Refuses misuse of what no other part of the agent looks at. @throws TypeError that names the option. */
-export function assertAgentOptions(options: AgentOptions<unknown>): void {
+export function assertAgentOptions(options: AgentOptions): void {
   assertOptions(options, OPTIONS, AGENT_ARGUMENT);
   assertLLM(options.llm, AGENT_ARGUMENT);
   assertNumbers(options, { deadlineMs: { least: 0, orInfinity: true }, graceMs: { least: 0 }, maxParallelTools: { least: 1, whole: true, orInfinity: true } }, AGENT_ARGUMENT);
@@ -180,12 +183,18 @@ export function assertAgentOptions(options: AgentOptions<unknown>): void {
   const { llm, tools, hooks, recoveries, stopWhen, request, context, loopGuard: guard, approval: asked, subAgents, guardrails, continuePaused: paused } = options;
   assertTurnOptions({ llm, buildMessages: () => [], dispatchEvent: () => undefined, tools, hooks, recoveries, stopWhen, request });
   maxSteps(stepLimit(options));
-  if (context !== undefined && context !== false && !isContextPolicy(context)) createContextPolicy(context);
-  if (guard !== undefined && guard !== false) loopGuard(guard);
-  if (asked !== undefined) approval(asked);
-  if (typeof subAgents === 'object') dispatchAgent(subAgents);
-  if (guardrails !== undefined) withGuardrails(llm, guardrails);
-  if (paused !== undefined && paused !== false) continuePaused(paused);
+  const { retry, timeouts, thinkTags, budget, output } = options;
+  assertOption('context', () => context !== undefined && context !== false && !isContextPolicy(context) && createContextPolicy(context));
+  assertOption('loopGuard', () => guard !== undefined && guard !== false && loopGuard(guard));
+  assertOption('approval', () => asked !== undefined && approval(asked));
+  assertOption('subAgents', () => typeof subAgents === 'object' && dispatchAgent(subAgents));
+  assertOption('guardrails', () => guardrails !== undefined && withGuardrails(llm, guardrails));
+  assertOption('continuePaused', () => paused !== undefined && paused !== false && continuePaused(paused));
+  assertOption('retry', () => retry !== undefined && retry !== false && withRetry(llm, retry));
+  assertOption('timeouts', () => timeouts !== undefined && timeouts !== false && withTimeouts(llm, timeouts));
+  assertOption('thinkTags', () => thinkTags !== undefined && thinkTags !== false && withThinkTags(llm, thinkTags));
+  assertOption('budget', () => budget !== undefined && withBudget(llm, budget));
+  assertOption('output', () => output !== undefined && structuredOutput(output));
   const given: { readonly [Name in keyof AgentOptions]: unknown } = options;
   assertText('name', given.name);
   assertText('description', given.description);
@@ -207,6 +216,15 @@ export function assertAgentOptions(options: AgentOptions<unknown>): void {
   }
   if (given.onProblem !== undefined && typeof given.onProblem !== 'function') {
     throw new TypeError('createAgent: `onProblem` must be a function. For example: createAgent({ llm, onProblem: console.error }).');
+  }
+}
+
+/** Has the part that an option is for look at it. @throws TypeError that names the option, and says what the part says. */
+function assertOption(name: keyof AgentOptions, look: () => unknown): void {
+  try {
+    look();
+  } catch (error) {
+    throw new TypeError(`createAgent: \`${name}\` is not what it has to be. ${messageOf(error)}`, { cause: error });
   }
 }
 

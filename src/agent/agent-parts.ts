@@ -14,7 +14,7 @@ import { structuredOutput, type StructuredOutput } from './structured-output.ts'
 /** What stands behind an agent. */
 export interface AgentParts {
   readonly name: string;
-  readonly options: AgentOptions<unknown>;
+  readonly options: AgentOptions;
   /** The model with what limits it and what asks again around it: sub-agents have it too. */
   readonly policed: LLM;
   /** The same as the agent's own turns ask it. */
@@ -27,22 +27,22 @@ export interface AgentParts {
   readonly budgets: readonly Budget[];
 }
 
-const parts = new WeakMap<Agent<unknown>, AgentParts>();
+const parts = new WeakMap<Agent, AgentParts>();
 
 /** Notes what stands behind an agent. */
-export function rememberParts(agent: Agent<unknown>, own: AgentParts): void {
+export function rememberParts(agent: Agent, own: AgentParts): void {
   parts.set(agent, own);
 }
 
 /** What stands behind an agent. @throws TypeError for one that `createAgent` did not make. */
-export function partsOf(agent: Agent<unknown>): AgentParts {
+export function partsOf(agent: Agent): AgentParts {
   const own = parts.get(agent);
   if (own === undefined) throw new TypeError('`handoffs` holds something that createAgent did not make. For example: createAgent({ llm, handoffs: [billing] }).');
   return own;
 }
 
 /** Puts an agent together. */
-export function agentParts(name: string, options: AgentOptions<unknown>, budgets: readonly Budget[] = options.budget === undefined ? [] : [options.budget]): AgentParts {
+export function agentParts(name: string, options: AgentOptions, budgets: readonly Budget[] = options.budget === undefined ? [] : [options.budget]): AgentParts {
   const policed = policedLLM(options, budgets);
   const deferred = options.deferredTools === undefined ? undefined : deferTools(options.deferredTools);
   const answer = options.output === undefined ? undefined : structuredOutput(options.output);
@@ -63,7 +63,7 @@ export function takingOver(own: AgentParts, opener: AgentParts): AgentParts {
 }
 
 /** The model as an agent asks it: limited in time, within the budget, and again after a passing failure. */
-export function policedLLM({ llm: given, retry, timeouts, thinkTags }: AgentOptions<unknown>, budgets: readonly Budget[]): LLM {
+export function policedLLM({ llm: given, retry, timeouts, thinkTags }: AgentOptions, budgets: readonly Budget[]): LLM {
   const llm = thinkTags === false ? given : withThinkTags(given, thinkTags ?? {});
   // Whoever put a retry around it has chosen: times that run over all its attempts would end it early.
   const isOwn = isRetrying(llm);

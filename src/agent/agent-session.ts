@@ -348,10 +348,11 @@ export class AgentSession<Output> implements Session<Output> {
   #assertNoOpenTurn(what: string): void {
     const open = this.openTurn();
     if (open === undefined) return;
-    const why = open.suspended ? `waits for decisions about ${this.pending().length} calls` : 'was begun and not ended';
+    const calls = this.pending().length;
+    const why = open.suspended ? `waits for ${calls === 1 ? 'a decision about a call' : `decisions about ${calls} calls`}` : 'was begun and not ended';
     throw new SessionError(
       'turn_open',
-      `${what} cannot start a turn: turn "${open.turnId}" of session "${this.sessionId}" ${why}. ` +
+      `${what} has to wait: turn "${open.turnId}" of session "${this.sessionId}" ${why}. ` +
         'Go on with it, session.resume({ decisions }), or give it up, session.run(input, { denyPending: true }).',
     );
   }

@@ -33,7 +33,7 @@ export interface ForkOptions {
 }
 
 /** An agent. Made by {@link createAgent}. */
-export interface Agent<Output = undefined> {
+export interface Agent<Output = unknown> {
   /** Its name. */
   readonly name: string;
   /** Where its sessions are kept: to list, read and delete them. */

@@ -31,7 +31,7 @@ const OPEN_OPTIONS: Readonly<Record<keyof OpenSessionOptions, true>> = { session
  * console.log((await turn.result).stopReason);
  * ```
  */
-export function createAgent<Output = undefined>(options: AgentOptions<Output>): Agent<Output> {
+export function createAgent<Output = unknown>(options: AgentOptions<Output>): Agent<Output> {
   assertAgentOptions(options);
   const parts = agentParts(options.name ?? DEFAULT_NAME, options);
   const store = options.sessions ?? inProcessSessionStore();

@@ -55,7 +55,8 @@ export interface GuardedCall {
 export interface GuardrailOptions {
   /**
    * Judge what people and the host said since the model's last reply, beside the request. Not asked where nobody said
-   * anything, as after tool results. @defaultValue none
+   * anything, as after tool results. What tripped stays in the history, so that it is judged again with what comes next: take it
+   * back with `session.undo()`. @defaultValue none
    */
   readonly input?: readonly Guardrail<readonly UserMessage[]>[] | undefined;
   /** Judge each reply that has text, also beside calls. @defaultValue none */

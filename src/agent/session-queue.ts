@@ -10,12 +10,13 @@ import type { UserMessage } from '../core/message.ts';
 import type { Turn } from './turn.ts';
 
 /** An input that waits for its turn. */
-export interface QueuedInput<Output = undefined> {
+export interface QueuedInput<Output = unknown> {
   /** The input; its id names it. */
   readonly message: UserMessage;
   /**
    * The turn that has it, once that begins; with `followUps: 'all'` the same for all that waited. Undefined if it was taken
-   * back, went into a running turn as steering, or the session was closed before.
+   * back, went into a running turn as steering, or the session was closed before. Does not settle while the queue rests: behind a
+   * turn that failed, was aborted, stopped or suspended it waits for the next `run`, `runQueued` or `followUp`.
    */
   readonly turn: Promise<Turn<Output> | undefined>;
   /** Takes it back. @returns False if it is not queued any more, or on its way into a turn. Resolves once that is durable. */

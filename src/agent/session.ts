@@ -64,7 +64,7 @@ export type SessionStatus = 'idle' | 'running' | 'suspended' | 'interrupted' | '
 export type SessionListener = (event: AgentTurnEvent | SessionEvent) => unknown;
 
 /** A conversation with an agent. Made by `agent.openSession`. */
-export interface Session<Output = undefined> {
+export interface Session<Output = unknown> {
   /** Id of the session. */
   readonly sessionId: string;
   /** What it began with. */

@@ -13,7 +13,7 @@ import type { HandoffEvent } from '../sessions/session-store.ts';
 export type AgentTurnEvent = LoopEvent | HandoffEvent;
 
 /** How a turn of an agent ended. */
-export interface AgentTurnResult<Output = undefined> extends TurnResult {
+export interface AgentTurnResult<Output = unknown> extends TurnResult {
   /** Name of the agent that had the conversation at its end. */
   readonly agent: string;
   /** The answer by the agent's `output` schema; absent without one, or if the turn did not come to it. */
@@ -21,7 +21,7 @@ export interface AgentTurnResult<Output = undefined> extends TurnResult {
 }
 
 /** A running turn. Made by `session.run` and `session.resume`. */
-export interface Turn<Output = undefined> extends TurnControl, AsyncIterable<AgentTurnEvent> {
+export interface Turn<Output = unknown> extends TurnControl, AsyncIterable<AgentTurnEvent> {
   /** The turn. */
   readonly turnId: string;
   /** The session it belongs to. */

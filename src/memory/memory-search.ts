@@ -57,7 +57,10 @@ export class MemorySearcher {
     await this.#embedMissing(signal);
     signal?.throwIfAborted();
     const vectors = text.trim() === '' ? undefined : await this.vectorsOf([text], signal);
-    return store.find({ ...filter, text, vector: vectors?.[0], limit: limit * CANDIDATES_PER_PLACE });
+    const vector = vectors?.[0];
+    // One of a text that means nothing, such as a smile, is as far from everything.
+    const isNothing = vector?.values.every((value) => value === 0) ?? false;
+    return store.find({ ...filter, text, vector: isNothing ? undefined : vector, limit: limit * CANDIDATES_PER_PLACE });
   }
 
   /** Found entries in the order in which they are recalled. */

@@ -17,7 +17,7 @@ import { firstLine } from './file-lines.ts';
 import { FileLock, heldName, takeLock } from './file-lock.ts';
 import { FileLog, readEvents } from './file-log.ts';
 import { fileNameOf, isFileName, LOG_FILE } from './file-names.ts';
-import { type FileSystem, isMissing } from './file-system.ts';
+import { type FileSystem, type FolderEntry, isMissing } from './file-system.ts';
 import { nodeFileSystem } from './node-file-system.ts';
 import { OpenFiles } from './open-files.ts';
 import { replaceLogs } from './file-takeover.ts';
@@ -125,7 +125,7 @@ class FileSessionStore implements SessionStore {
 
   async list(): Promise<readonly SessionSummary[]> {
     return this.#try(`The sessions in ${this.#root} could not be listed.`, async () => {
-      const entries = await orNone(this.#settings.files.list(this.#root));
+      const entries = await this.#entries();
       const names = entries.filter(({ name, kind }) => kind === 'folder' && isFileName(name)).map(({ name }) => name);
       const found: SessionSummary[] = [];
       for (let start = 0; start < names.length; start += READ_TOGETHER) {
@@ -152,6 +152,13 @@ class FileSessionStore implements SessionStore {
         await lock.release(lock.takenFrom === undefined ? 'free' : 'abandoned');
       }
     });
+  }
+
+  /** What is in the folder, which is made with the first session. */
+  async #entries(): Promise<readonly FolderEntry[]> {
+    const info = await this.#settings.files.look(this.#root);
+    if (info !== undefined && info.kind === 'file') throw new Error(`${this.#root} is not a folder`);
+    return orNone(this.#settings.files.list(this.#root));
   }
 
   #folderOf(sessionId: string): string {

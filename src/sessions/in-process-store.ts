@@ -116,14 +116,14 @@ function assertFree({ isHeld, header }: Kept): void {
 class InProcessLog implements SessionLog {
   readonly #kept: Kept;
   readonly #runtime: Runtime;
-  readonly #onWrite: () => void;
+  readonly #onAppend: () => void;
   #children: Set<SessionLog> | undefined;
   #isClosed = false;
 
-  constructor(kept: Kept, runtime: Runtime, onWrite: () => void) {
+  constructor(kept: Kept, runtime: Runtime, onAppend: () => void) {
     this.#kept = kept;
     this.#runtime = runtime;
-    this.#onWrite = onWrite;
+    this.#onAppend = onAppend;
     kept.isHeld = true;
   }
 
@@ -141,14 +141,13 @@ class InProcessLog implements SessionLog {
   async append(events: readonly SessionEvent[]): Promise<void> {
     this.#assertOpen();
     for (const copy of copiesOf(events, 'append')) this.#kept.events.push(copy);
-    this.#onWrite();
+    this.#onAppend();
   }
 
   async saveSnapshot(snapshot: SessionSnapshot): Promise<void> {
     this.#assertOpen();
     assertSnapshot(snapshot, this.header.sessionId);
     this.#kept.snapshot = frozenJson(snapshot);
-    this.#onWrite();
   }
 
   async child(id: string): Promise<SessionLog> {
@@ -159,7 +158,7 @@ class InProcessLog implements SessionLog {
     const kept = children.get(id) ?? keep({ sessionId: id, createdAt: now }, now);
     assertFree(kept);
     children.set(id, kept);
-    const log = new InProcessLog(kept, this.#runtime, this.#onWrite);
+    const log = new InProcessLog(kept, this.#runtime, this.#onAppend);
     (this.#children ??= new Set()).add(log);
     return log;
   }

@@ -12,7 +12,7 @@ import { TRANSCRIPT_VERSION, type RecordedToolResult } from '../core/events.ts';
 import { messageOf } from '../core/errors.ts';
 import type { UserMessage } from '../core/message.ts';
 import type { TranscriptSnapshot } from '../core/transcript.ts';
-import { toUsage } from '../core/usage.ts';
+import { NO_USAGE, type Usage } from '../core/usage.ts';
 import { type NewSession, SESSION_VERSION, SessionError, type SessionEvent, type SessionFork, type SessionHeader, type SessionSnapshot } from './session-store.ts';
 
 /** Longest id of a session, in bytes of UTF-8. */
@@ -184,22 +184,27 @@ export function checkSnapshot(value: unknown, sessionId: string): SessionSnapsho
   if (!isRecord(value)) throw new Error('it is not an object');
   assertVersion(value['version'], SESSION_VERSION, 'snapshot');
   if (value['sessionId'] !== sessionId) throw new Error('it is of another session');
-  const { events, usage, queue = [], agent, state } = value;
+  // What a release before had not yet is as it begins.
+  const { events, turns = 0, steps = 0, usage = NO_USAGE, queue = [], agent, state = {} } = value;
   if (!isCount(events)) throw new Error('it does not say how many events it covers');
   if (!Array.isArray(queue) || !queue.every(isUserMessage)) throw new Error('its `queue` is not a list of user messages');
+  for (const [name, count] of Object.entries({ turns, steps })) if (!isCount(count)) throw new Error(`its \`${name}\` is no number of them`);
+  if (!isUsage(usage)) throw new Error('its `usage` is not one');
+  if (agent !== undefined && typeof agent !== 'string') throw new Error('its `agent` is not a name');
+  if (!isRecord(state)) throw new Error('its `state` is not an object');
   return {
     version: SESSION_VERSION,
     sessionId,
     at: typeof value['at'] === 'number' ? value['at'] : 0,
     events,
     transcript: checkTranscript(value['transcript']),
-    turns: countOf(value['turns']),
-    steps: countOf(value['steps']),
-    usage: toUsage(isRecord(usage) ? usage : undefined),
+    turns: Number(turns),
+    steps: Number(steps),
+    usage,
     queue,
-    ...(typeof agent === 'string' && { agent }),
+    ...(agent !== undefined && { agent }),
     // What JSON.parse gives is JSON.
-    state: isRecord(state) ? (state as JsonObject) : {},
+    state: state as JsonObject,
   };
 }
 
@@ -218,8 +223,8 @@ function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && Number(value) >= 0;
 }
 
-function countOf(value: unknown): number {
-  return isCount(value) ? value : 0;
+function isUsage(value: unknown): value is Usage {
+  return isRecord(value) && Object.keys(NO_USAGE).every((counter) => isCount(value[counter]));
 }
 
 function assertVersion(version: unknown, newest: number, what: string): void {

@@ -161,7 +161,7 @@ export interface SessionLog {
 
 /** A session as a list shows it. */
 export interface SessionSummary extends SessionHeader {
-  /** When something was last written, in milliseconds since the epoch. */
+  /** When something last happened in it, in milliseconds since the epoch: an event was appended, perhaps one of a sub-agent. */
   readonly updatedAt: number;
 }
 

@@ -83,7 +83,8 @@ export class SqliteLog implements SessionLog {
     const json = JSON.stringify(snapshot);
     return this.#next(async () => {
       this.#encoder.forget();
-      await this.#write((writer) => putSnapshot(this.#parts.log, json, writer));
+      // Nothing happened to the session by it.
+      await this.#write((writer) => putSnapshot(this.#parts.log, json, writer), null);
     });
   }
 
@@ -147,10 +148,10 @@ export class SqliteLog implements SessionLog {
     }
   }
 
-  async #write(statement: (writer: Writer) => SqlStatement): Promise<void> {
-    const { database, runtime, writer } = this.#session;
+  async #write(statement: (writer: Writer) => SqlStatement, writtenAt: number | null = this.#session.runtime.now()): Promise<void> {
+    const { database, writer } = this.#session;
     try {
-      const [held] = await database.write([confirmHold(writer, runtime.now()), statement(writer)]);
+      const [held] = await database.write([confirmHold(writer, writtenAt), statement(writer)]);
       if (held === 1) return;
     } catch (error) {
       throw storeFailed(`Session ${this.#name} could not be written to, and is as it was.`, error);

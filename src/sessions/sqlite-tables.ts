@@ -96,11 +96,11 @@ export function takeSession({ log, held }: FoundSession, by: { readonly writer: 
   };
 }
 
-/** Makes sure of a hold, in front of a write: changes one row, or none if it was lost. @param writtenAt - Left out if nothing is written. */
-export function confirmHold({ root, writer }: Writer, writtenAt?: number): SqlStatement {
+/** Makes sure of a hold, in front of a write: changes one row, or none if it was lost. @param writtenAt - Null if nothing happens to the session. */
+export function confirmHold({ root, writer }: Writer, writtenAt: number | null): SqlStatement {
   return {
     sql: `UPDATE turnloop_session_logs SET beat_at = ${NOW}, written_at = coalesce(?, written_at) WHERE log = ? AND writer = ?`,
-    args: [writtenAt ?? null, root, writer],
+    args: [writtenAt, root, writer],
   };
 }
 

@@ -46,7 +46,8 @@ describe('SH1 agent', () => {
     const { output } = await (await typed.openSession()).run('Where?').result;
     expectTypeOf(output).toEqualTypeOf<{ city: string } | undefined>();
     const { output: none } = await turn.result;
-    expectTypeOf(none).toEqualTypeOf<undefined>();
+    // An agent without a schema may hand over to one that has any.
+    expectTypeOf(none).toEqualTypeOf<unknown>();
   });
 
   it('E16 agents of any answer are handed over to', () => {

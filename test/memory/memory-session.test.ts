@@ -218,6 +218,12 @@ describe('the block', () => {
     expect((await memory.find({ text: 'spouse', limit: 1 }))[0]?.entry.id).toBe('new');
   });
 
+  it('E4 finds nothing for a text that means nothing, such as a smile', async () => {
+    const { memory } = await sceneOf(['Likes tea.', 'Lives in Ulm.'], { embedder: hashEmbedder() });
+
+    expect(await memory.find({ text: '🙂 …' })).toStrictEqual([]);
+  });
+
   it('never fails, and stays as it was, when the store fails or hangs; the host is told', async () => {
     const store = inProcessMemoryStore();
     let find: MemoryStore['find'] = (query) => store.find(query);

@@ -227,6 +227,13 @@ describe('E11 a list of sessions', () => {
     expect(bytes).toBeLessThan(100_000);
   });
 
+  it('E11 fails if the folder is a file', async () => {
+    const file = join(place.above, 'file');
+    writeFileSync(file, '');
+
+    await expect(fileSessionStore(file).list()).rejects.toMatchObject({ code: 'store_failed', message: expect.stringContaining(`${file} is not a folder`) });
+  });
+
   it('E11 fails if the folder cannot be read', async () => {
     const files = faultyDisk(({ call }) => (call === 'list' ? { code: 'EACCES' } : undefined));
 

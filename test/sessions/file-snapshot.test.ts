@@ -138,11 +138,19 @@ describe('E10 BR-074 a snapshot of another release', () => {
     expect(events).toStrictEqual([note(2)]);
   });
 
-  it('E10 BR-074 whose counters are none has zeros', async () => {
+  it.each([
+    ['turns', null],
+    ['steps', 'x'],
+    ['usage', { inputTokens: null, outputTokens: 5 }],
+    ['state', 7],
+    ['agent', 8],
+  ])('E10 BR-074 whose `%s` is damaged is dropped: the log tells what is true', async (field, value) => {
     await keep();
-    change({ turns: null, steps: 'x', usage: { inputTokens: null, outputTokens: 5 }, state: 7, agent: 8 });
+    change({ [field]: value });
 
-    expect((await load()).snapshot).toStrictEqual(snapshotOf('s', 2, { usage: { ...snapshotOf('s', 2).usage, outputTokens: 5 } }));
+    const { snapshot, events, repairs } = await load();
+    expect([snapshot, events]).toStrictEqual([undefined, notes(0, 3)]);
+    expect(repairs).toMatchObject([{ kind: 'snapshot_dropped', message: expect.stringContaining(`\`${field}\``) }]);
   });
 
   it.each([

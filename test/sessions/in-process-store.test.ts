@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { inProcessSessionStore, type SessionEvent } from 'turnloop/sessions';
 import { virtualRuntime } from 'turnloop/testing';
+import { snapshotOf } from './support/samples.ts';
 
 const ID = 'session_1';
 const removed = (number: number): SessionEvent => ({ type: 'input.removed', at: number, messageId: `message_${number}` });
@@ -68,6 +69,9 @@ describe('the store in the process', () => {
     await store.create({ sessionId: 'session_2', createdAt: 6 });
     await runtime.advance(1_000);
     await log.append([removed(1)]);
+    await runtime.advance(1_000);
+    // Nothing happens to a session by it.
+    await log.saveSnapshot(snapshotOf(ID, 1));
 
     expect((await store.list()).map(({ sessionId, updatedAt }) => [sessionId, updatedAt])).toStrictEqual([
       [ID, 8_000],

@@ -116,6 +116,24 @@ describe('F5 a simulation', () => {
   });
 });
 
+describe('F4 a death of the process', () => {
+  it.each([
+    ['store:crash_before@3', 2],
+    ['store:crash_after@3', 3],
+    ['model:crash_before@1', 3],
+    ['tool:crash_before@1', 6],
+    ['tool:crash_after@1', 6],
+    ['event:crash_after@1', 1],
+  ])('F4 at %s is one: %i events were kept then, and the next life goes on from them', async (fault, kept) => {
+    const lives: (readonly string[])[] = [];
+    const watched = scenarioOf({ turn: ({ log }) => (lives.push(log.map(({ type }) => type)), {}) });
+    await simulate(watched, { seeds: [0], faults: [fault], calm: true });
+    // The run in which nothing goes wrong is the first.
+    const [, , second, ...more] = lives;
+    expect([second?.length, more]).toStrictEqual([kept, []]);
+  });
+});
+
 describe('F5 a fault', () => {
   it('F4 is a text that is read again', () => {
     const all = BOUNDARIES.flatMap((boundary) => FAULT_KINDS[boundary].map((kind) => ({ boundary, kind, at: 3 })));
