@@ -175,7 +175,8 @@ class GuardedRequest {
   #failure(thrown: unknown, replyUsage: Usage | undefined): unknown {
     if (thrown instanceof Trip) return this.#refusal(thrown, replyUsage);
     const isJudged = this.#inputPassed && this.#options.holdDeltas !== true;
-    if (isJudged && this.#spent === NO_USAGE) return thrown;
+    // Of a reply that was whole when it was given up nothing is left but its price.
+    if (isJudged && replyUsage === undefined && this.#spent === NO_USAGE) return thrown;
     const error = toLLMError(thrown);
     return changeLLMError(error, { ...(!isJudged && { partial: [] }), ...this.#cost(error.usage ?? replyUsage) });
   }

@@ -19,7 +19,7 @@ import type { NewMemory } from './new-memory.ts';
 import { fullerText, saysTheSame } from './near-duplicates.ts';
 import { recallTool, type RecallInput } from './recall-tool.ts';
 import { termsOf } from './terms.ts';
-import { withinTime } from './time-limit.ts';
+import { type TimeLimit, withinTime } from './time-limit.ts';
 
 /** Options of {@link MemorySession.recall}. */
 export interface RecallOptions {
@@ -107,8 +107,10 @@ class Session implements MemorySession {
     const { searchConversations } = seat.settings;
     this.tools = [
       recallTool({
-        findEntries: (query, search) => this.#findForModel(query, search),
-        findConversations: searchConversations && ((query, bounds) => searchConversations(query, { ...bounds, sessionId, owners })),
+        findEntries: (query, search) => withinTime(this.#limit('Searching', search.signal), (signal) => this.#findForModel(query, { ...search, signal })),
+        findConversations:
+          searchConversations &&
+          ((query, bounds) => withinTime(this.#limit('Searching', bounds.signal), (signal) => searchConversations(query, { ...bounds, signal, sessionId, owners }))),
       }),
     ];
   }
@@ -119,20 +121,20 @@ class Session implements MemorySession {
 
   async recall(input: string | UserMessage | readonly UserMessage[], options: RecallOptions = {}): Promise<UserMessage | undefined> {
     const text = textOfInput(input);
-    const { searcher, settings } = this.#seat;
+    const { searcher } = this.#seat;
     if (termsOf(text).length > 0) this.#question = text;
     try {
-      const limit = {
-        ms: settings.recallTimeoutMs,
-        runtime: settings.runtime,
-        reason: () => new MemoryError('store_failed', `Recalling took more than ${settings.recallTimeoutMs} ms. The block stays as it is.`),
-        signal: options.signal,
-      };
-      await withinTime(limit, (signal) => this.#recall(signal));
+      await withinTime(this.#limit('Recalling', options.signal), (signal) => this.#recall(signal));
     } catch (error) {
       if (options.signal?.aborted !== true) searcher.report('memory.recall_failed', error);
     }
     return this.#block;
+  }
+
+  /** How long a store and an embedder may take, whether or not they listen to their signal. */
+  #limit(what: string, signal: AbortSignal | undefined): TimeLimit {
+    const { recallTimeoutMs: ms, runtime } = this.#seat.settings;
+    return { ms, runtime, reason: () => new MemoryError('store_failed', `${what} took more than ${ms} ms, and was given up.`), signal };
   }
 
   async #recall(signal: AbortSignal): Promise<void> {

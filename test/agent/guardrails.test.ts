@@ -310,6 +310,21 @@ describe('guardrails and requests that fail', () => {
     rejections.stop();
   });
 
+  it.each<readonly [string, GuardrailOptions]>([
+    ['the output', { output: [{ name: 'hangs', check: () => new Promise(() => undefined) }] }],
+    ['tool calls', { toolCalls: [{ name: 'hangs', check: () => new Promise(() => undefined) }] }],
+    ['the input', { input: [{ name: 'hangs', check: () => new Promise(() => undefined) }] }],
+  ])('E17 law-5 count a reply that was whole when the turn was aborted while one on %s was judging', async (_on, guardrails) => {
+    const usage = { inputTokens: 1_000, outputTokens: 50, cacheReadTokens: 0, cacheWriteTokens: 0, thinkingTokens: 0 };
+    const turn = startScripted({ replies: [['An answer.', toolCall('echo')]], tools: [echoTool()], llmOptions: { usage }, ...guarded(guardrails) });
+    await turn.runtime.flush();
+    turn.control.abort();
+    const { result, recorded } = await turn.finish();
+
+    expect(result).toMatchObject({ stopReason: 'aborted', usage });
+    expect(recorded.filter(({ type }) => type === 'usage')).toMatchObject([{ usage }]);
+  });
+
   it.each<readonly [string, readonly unknown[], GuardrailOptions]>([
     ['is kept if the input had passed', [{ type: 'text', text: 'An ans' }], { input: [judge('guard')] }],
     ['is dropped if the input was still being judged', [], { input: [{ name: 'hangs', check: () => new Promise(() => undefined) }] }],

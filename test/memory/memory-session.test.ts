@@ -224,6 +224,24 @@ describe('the block', () => {
     expect(await memory.find({ text: '🙂 …' })).toStrictEqual([]);
   });
 
+  it.each(['the store', 'the embedder', 'the search of conversations'])('E7 recall_memory gives %s up that hangs, after the time that recalling has', async (what) => {
+    const store = inProcessMemoryStore();
+    const never = (): Promise<never> => new Promise(() => undefined);
+    const { session, runtime } = await sceneOf(['Likes tea.'], {
+      recallTimeoutMs: 500,
+      ...(what === 'the store' && { store: { ...store, find: never } }),
+      ...(what === 'the embedder' && { embedder: { name: 'hangs', dimensions: 3, embed: never } }),
+      ...(what === 'the search of conversations' && { searchConversations: never }),
+    });
+    const [tool] = session.tools;
+    const start = runtime.now();
+    const context = toolContext();
+    const result = Promise.resolve(tool!.execute({ query: 'tea', limit: 3 }, context)).then(String, String);
+
+    expect(await runtime.settle(result)).toContain('Searching took more than 500 ms, and was given up.');
+    expect(runtime.now() - start).toBe(500);
+  });
+
   it('never fails, and stays as it was, when the store fails or hangs; the host is told', async () => {
     const store = inProcessMemoryStore();
     let find: MemoryStore['find'] = (query) => store.find(query);
