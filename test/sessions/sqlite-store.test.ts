@@ -49,6 +49,8 @@ describe('the option `client`', () => {
     [undefined, /the options are not an object/],
     [{}, /`client` is not an opened SQLite database.*createClient/],
     [{ client: 'file:sessions.db' }, /`client` is not an opened SQLite database/],
+    [{ client: { exec: () => {} } }, /`client` is not an opened SQLite database/],
+    [{ client: { execute: () => {} } }, /`client` is not an opened SQLite database/],
     [{ client: { execute: () => {}, batch: () => {} }, path: 'x' }, /no option `path`/],
   ])('is asked for where %j is given', (options, message) => {
     const make = (): unknown => sqliteSessionStore(options as { client: SqlClient });
