@@ -45,7 +45,7 @@ it.each(['in memory', 'in a log that forgets'])('BR-131 after 500 sub-agents wit
       input: 'go',
     }),
   );
-  await new Promise((resolve) => setTimeout(resolve, 0));
+  await new Promise((resolve) => setImmediate(resolve));
   collect();
 
   expect(stopReason).toBe('end_turn');

@@ -209,7 +209,7 @@ describe('what is left of a turn that is over', () => {
   const collect = runInNewContext('gc') as () => void;
   const cleared = async (refs: readonly WeakRef<object>[]): Promise<number> => {
     for (let round = 0; round < 10; round += 1) {
-      await new Promise((resolve) => setTimeout(resolve));
+      await new Promise((resolve) => setImmediate(resolve));
       collect();
     }
     return refs.filter((ref) => ref.deref() === undefined).length;

@@ -1,5 +1,5 @@
 /** A server without a network: a `fetch` that answers as told, and the adapter on it. */
-import type { LLM, LLMDelta, LLMRequest, LLMResponse, Message } from 'turnloop';
+import type { LLM, LLMDelta, LLMRequest, LLMResponse, Message, Runtime } from 'turnloop';
 import { isLLMError, type LLMError, userMessage } from 'turnloop';
 import { openAIChat, type OpenAIChatOptions } from 'turnloop/providers/openai-chat';
 import { type Chunking, CHUNKINGS, cut } from '../support/stream-cases.ts';
@@ -66,6 +66,36 @@ function toStream({ body = '', chunking = 'whole', open, failure }: FakeAnswer, 
     },
     cancel: onCancel,
   });
+}
+
+/** How a {@link slowServer} answers. */
+export interface SlowAnswer {
+  /** The clock on which it is slow. */
+  readonly runtime: Runtime;
+  readonly everyMs: number;
+  /** The first comes at once, each further one `everyMs` after the one before; then the body is at its end. */
+  readonly pieces: Iterable<string>;
+}
+
+/** Answers each request piece by piece. */
+export function slowServer({ runtime, everyMs, pieces }: SlowAnswer): { readonly fetch: typeof globalThis.fetch } {
+  const body = (): ReadableStream<Uint8Array> => {
+    const rest = pieces[Symbol.iterator]();
+    let isFirst = true;
+    let isCancelled = false;
+    return new ReadableStream({
+      async pull(controller) {
+        if (!isFirst) await new Promise<void>((resolve) => void runtime.setTimer(everyMs, resolve));
+        isFirst = false;
+        if (isCancelled) return;
+        const { done, value } = rest.next();
+        if (done === true) controller.close();
+        else controller.enqueue(new TextEncoder().encode(value));
+      },
+      cancel: () => void (isCancelled = true),
+    });
+  };
+  return { fetch: async () => new Response(body()) };
 }
 
 /** Events as a body; `[DONE]` follows unless `end` says otherwise. */

@@ -1,12 +1,14 @@
 /**
- * Requests over HTTP: aborts, time limits, broken connections and what must not stay behind. Black-box, through the
+ * Requests over HTTP: aborts, broken connections and what must not stay behind. Black-box, through the
  * Chat Completions adapter, partly on a real server.
  */
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { type LLM, type LLMDelta, type Runtime, systemRuntime, userMessage } from 'turnloop';
+import { setImmediate as nextTask } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { type LLM, type LLMDelta, systemRuntime, userMessage } from 'turnloop';
 import { openAIChat, type OpenAIChatOptions } from 'turnloop/providers/openai-chat';
 import { answer, answerEvents, type ReplayServer, type Responder, startReplayServer } from '../support/replay-server.ts';
 import { chatOn, delta, errorOf, events, fakeServer, finish, request } from './fake-server.ts';
+import { scope, watched } from './watched-runtime.ts';
 
 let server: ReplayServer;
 
@@ -26,51 +28,10 @@ const stall: Responder = (response) => {
   response.write(events([delta({ content: 'par' })], ''));
 };
 
-/** Counts the listeners on a signal and the timers of a runtime that are still there. */
-function watched(): { controller: AbortController; runtime: Runtime; left: () => number } {
-  const controller = new AbortController();
-  let left = 0;
-  const { signal } = controller;
-  const [add, remove] = [signal.addEventListener.bind(signal), signal.removeEventListener.bind(signal)];
-  const listeners = new Set<unknown>();
-  signal.addEventListener = (type: string, listener: EventListener, options?: AddEventListenerOptions) => {
-    listeners.add(listener);
-    add(type, listener, options);
-  };
-  signal.removeEventListener = (type: string, listener: EventListener) => {
-    listeners.delete(listener);
-    remove(type, listener);
-  };
-  const runtime: Runtime = {
-    ...systemRuntime,
-    setTimer(delayMs, callback) {
-      left += 1;
-      let isOpen = true;
-      const close = (): void => {
-        if (isOpen) left -= 1;
-        isOpen = false;
-      };
-      const cancel = systemRuntime.setTimer(delayMs, () => {
-        close();
-        callback();
-      });
-      return () => {
-        close();
-        cancel();
-      };
-    },
-  };
-  return { controller, runtime, left: () => left + listeners.size };
-}
-
-function scope(runtime: Runtime): { turnId: string; step: number; stepId: string; runtime: Runtime; notify: () => void } {
-  return { turnId: 't', step: 1, stepId: 's', runtime, notify: () => {} };
-}
-
 describe('abort', () => {
   it('closes the connection, which the server sees, and keeps the partial text', async () => {
     server.respond(stall);
-    const { controller, runtime, left } = watched();
+    const { controller, runtime, left } = watched(systemRuntime);
     const onDelta = (): void => controller.abort();
 
     const error = await errorOf(llm().chat(request(undefined, { signal: controller.signal, onDelta, scope: scope(runtime) })));
@@ -93,9 +54,9 @@ describe('abort', () => {
   it('BR-070: cancels the body once, and settles at once on a body that never ends', async () => {
     const fake = fakeServer({ body: events([delta({ content: 'x' })], ''), open: true });
     const controller = new AbortController();
-    setTimeout(() => controller.abort(), 20);
+    const onDelta = (): void => void nextTask().then(() => controller.abort());
 
-    const error = await errorOf(chatOn(fake).chat(request(undefined, { signal: controller.signal })));
+    const error = await errorOf(chatOn(fake).chat(request(undefined, { signal: controller.signal, onDelta })));
 
     expect(error).toMatchObject({ kind: 'aborted', partial: [{ text: 'x' }] });
     expect(fake.cancelled()).toBe(1);
@@ -109,10 +70,10 @@ describe('abort', () => {
         controller.signal.addEventListener('abort', () => stream.close());
       },
     });
-    setTimeout(() => controller.abort(), 20);
+    const onDelta = (): void => void nextTask().then(() => controller.abort());
     const fetch = async (): Promise<Response> => new Response(body);
 
-    expect(await errorOf(chatOn({ fetch }).chat(request(undefined, { signal: controller.signal })))).toMatchObject({ kind: 'aborted' });
+    expect(await errorOf(chatOn({ fetch }).chat(request(undefined, { signal: controller.signal, onDelta })))).toMatchObject({ kind: 'aborted' });
   });
 
   it('GN10: in the last delta is still an abort, and nothing is delivered after it', async () => {
@@ -131,20 +92,26 @@ describe('abort', () => {
   it('EE7: wins over whatever fetch throws, and settles when fetch ignores it', async () => {
     const controller = new AbortController();
     const late = fakeServer({ body: 'x', open: true });
+    let answer = (): void => {};
+    const answered = new Promise<void>((resolve) => (answer = resolve));
     const fetch = async (...args: Parameters<typeof globalThis.fetch>): Promise<Response> => {
-      await new Promise((resolve) => setTimeout(resolve, 50));
+      controller.abort();
+      await answered;
       return late.fetch(...args);
     };
-    setTimeout(() => controller.abort(), 10);
 
     expect(await errorOf(chatOn({ fetch }).chat(request(undefined, { signal: controller.signal })))).toMatchObject({ kind: 'aborted' });
+    answer();
     await vi.waitFor(() => expect(late.cancelled()).toBe(1));
   });
 
   it('settles while the key is being fetched', async () => {
     const controller = new AbortController();
-    setTimeout(() => controller.abort(), 10);
-    const waiting = chatOn(fakeServer(), { apiKey: () => new Promise<string>(() => {}) }).chat(request(undefined, { signal: controller.signal }));
+    const apiKey = (): Promise<string> => {
+      controller.abort();
+      return new Promise(() => {});
+    };
+    const waiting = chatOn(fakeServer(), { apiKey }).chat(request(undefined, { signal: controller.signal }));
 
     expect(await errorOf(waiting)).toMatchObject({ kind: 'aborted' });
   });
@@ -161,197 +128,11 @@ describe('abort', () => {
 
   it('BR-044: leaves no listener on a signal that sees many requests', async () => {
     server.respond(answerEvents([delta({ content: 'ok' }), finish('stop')]));
-    const { controller, runtime, left } = watched();
+    const { controller, runtime, left } = watched(systemRuntime);
 
     for (let count = 0; count < 30; count += 1) await llm().chat(request(undefined, { signal: controller.signal, scope: scope(runtime) }));
 
     expect(left()).toBe(0);
-  });
-});
-
-describe('time limits', () => {
-  it('ends a server that never answers', async () => {
-    server.respond(() => {});
-
-    expect(await errorOf(llm({ timeouts: { connectMs: 40 } }).chat(request()))).toMatchObject({ kind: 'timeout', code: 'connect_timeout', retryable: true });
-    await server.requests.at(-1)?.closed;
-  });
-
-  it('ends a wait for a key that never comes, with nothing sent', async () => {
-    const fake = fakeServer();
-    const { controller, runtime, left } = watched();
-    const waiting = chatOn(fake, { apiKey: () => new Promise<string>(() => {}), timeouts: { connectMs: 40 } });
-    const error = await errorOf(waiting.chat(request(undefined, { signal: controller.signal, scope: scope(runtime) })));
-
-    expect(error).toMatchObject({ kind: 'timeout', code: 'api_key_timeout', message: expect.stringContaining('`apiKey`') });
-    expect(fake.sent).toHaveLength(0);
-    expect(left()).toBe(0);
-  });
-
-  it('counts the wait for a key as time to connect', async () => {
-    server.respond(() => {});
-    const startedAt = Date.now();
-    const apiKey = async (): Promise<string> => {
-      await new Promise((resolve) => setTimeout(resolve, 150));
-      return 'sk-1';
-    };
-
-    expect(await errorOf(llm({ apiKey, timeouts: { connectMs: 200 } }).chat(request()))).toMatchObject({ code: 'connect_timeout' });
-    expect(Date.now() - startedAt).toBeLessThan(330);
-  });
-
-  it('does not let a server that never answers take longer than the first token may', async () => {
-    server.respond(() => {});
-
-    expect(await errorOf(llm({ timeouts: { connectMs: 5000, firstTokenMs: 40 } }).chat(request()))).toMatchObject({ kind: 'timeout' });
-  }, 2000);
-
-  it('ends a server that sends headers and no token; comments are none', async () => {
-    server.respond((response) => {
-      response.writeHead(200, { 'content-type': 'text/event-stream' });
-      const timer = setInterval(() => response.write(': ping\n\n'), 10);
-      response.on('close', () => clearInterval(timer));
-    });
-
-    expect(await errorOf(llm({ timeouts: { firstTokenMs: 80 } }).chat(request()))).toMatchObject({ kind: 'timeout', code: 'first_token_timeout' });
-  });
-
-  const idle: readonly (readonly [string, string])[] = [
-    ['a role', events([delta({ role: 'assistant', content: '' })], '')],
-    ['an empty delta', events([delta({})], '')],
-    ['empty thinking', events([delta({ reasoning_content: '', reasoning_details: [{ type: 'reasoning.text', text: '', index: 0 }] })], '')],
-    ['an empty fragment of a call', events([delta({ tool_calls: [{ index: 0, function: { arguments: '' } }] })], '')],
-    ['no choice', events([{ choices: [] }], '')],
-    ['usage', events([{ choices: [], usage: { prompt_tokens: 1, completion_tokens: 0 } }], '')],
-  ];
-
-  const OK = [{ type: 'text', text: 'ok' }];
-
-  function everyTenMs(body: string, first = ''): Responder {
-    return (response) => {
-      response.writeHead(200, { 'content-type': 'text/event-stream' });
-      response.write(first);
-      const timer = setInterval(() => response.write(body), 10);
-      response.on('close', () => clearInterval(timer));
-    };
-  }
-
-  it.each(idle)('does not take %s for the first token', async (_name, body) => {
-    server.respond(async (response) => {
-      response.writeHead(200, { 'content-type': 'text/event-stream' });
-      response.write(body);
-      await new Promise((resolve) => setTimeout(resolve, 120));
-      response.end(events([delta({ content: 'ok' }), finish('stop')]));
-    });
-
-    expect(await llm({ timeouts: { firstTokenMs: 5000, betweenTokensMs: 40 } }).chat(request())).toMatchObject({ content: expect.arrayContaining(OK) });
-  });
-
-  it.each(idle)('ends a server that sends %s again and again', async (_name, body) => {
-    const timeouts = { firstTokenMs: 80, betweenTokensMs: 80 };
-    const call = { index: 0, id: 'c', function: { name: 'f', arguments: '{' } };
-
-    server.respond(everyTenMs(body));
-    expect(await errorOf(llm({ timeouts }).chat(request()))).toMatchObject({ kind: 'timeout', code: 'first_token_timeout' });
-    server.respond(everyTenMs(body, events([delta({ tool_calls: [call] })], '')));
-    expect(await errorOf(llm({ timeouts }).chat(request()))).toMatchObject({ kind: 'timeout', code: 'between_tokens_timeout' });
-  });
-
-  it.each(idle)('waits for the end no longer than between tokens when %s follows the finish reason again and again', async (_name, body) => {
-    const timeouts = { firstTokenMs: 5000, betweenTokensMs: 60 };
-
-    server.respond(everyTenMs(body, events([delta({ content: 'ok' }), finish('stop')], '')));
-    expect(await llm({ timeouts }).chat(request())).toMatchObject({ content: expect.arrayContaining(OK), stopReason: 'end_turn' });
-    server.respond(everyTenMs(body, events([finish('content_filter')], '')));
-    expect(await llm({ timeouts }).chat(request())).toMatchObject({ stopReason: 'filtered' });
-  }, 2000);
-
-  it.each([
-    ['text', { content: 'x' }],
-    ['a refusal', { refusal: 'x' }],
-    ['thinking', { reasoning_content: 'x' }],
-    ['details of thinking', { reasoning_details: [{ type: 'reasoning.text', text: 'x', index: 0 }] }],
-    ['encrypted thinking', { reasoning_details: [{ type: 'reasoning.encrypted', data: 'x', id: 'r' }] }],
-    ['arguments', { tool_calls: [{ index: 0, function: { arguments: ' ' } }] }],
-  ])('counts %s as a token', async (_name, content) => {
-    server.respond(async (response) => {
-      response.writeHead(200, { 'content-type': 'text/event-stream' });
-      for (let count = 0; count < 6; count += 1) {
-        response.write(events([delta(content)], ''));
-        await new Promise((resolve) => setTimeout(resolve, 40));
-      }
-      response.end(events([delta({ content: 'ok', tool_calls: [{ index: 0, id: 'c', function: { name: 'f', arguments: '{}' } }] }), finish('stop')]));
-    });
-
-    expect(await llm({ timeouts: { firstTokenMs: 160, betweenTokensMs: 160 } }).chat(request())).toMatchObject({ rawStopReason: 'stop' });
-  });
-
-  it('ends a plain answer that goes on with white space alone', async () => {
-    server.respond(everyTenMs(' \n', '{"choices":'));
-
-    expect(await errorOf(llm({ timeouts: { firstTokenMs: 80, betweenTokensMs: 80 } }).chat(request()))).toMatchObject({ kind: 'timeout' });
-  }, 2000);
-
-  it('ends a server that stalls between tokens, and keeps the text', async () => {
-    server.respond(stall);
-    const { controller, runtime, left } = watched();
-    const error = await errorOf(llm({ timeouts: { betweenTokensMs: 40 } }).chat(request(undefined, { signal: controller.signal, scope: scope(runtime) })));
-
-    expect(error).toMatchObject({ kind: 'timeout', code: 'between_tokens_timeout', retryable: true, partial: [{ text: 'par' }] });
-    await server.requests.at(-1)?.closed;
-    expect(left()).toBe(0);
-  });
-
-  it('does not end a slow server that keeps sending, with one timer at a time', async () => {
-    server.respond(async (response) => {
-      response.writeHead(200, { 'content-type': 'text/event-stream' });
-      for (let count = 0; count < 8; count += 1) {
-        response.write(events([delta({ content: 'x' })], ''));
-        await new Promise((resolve) => setTimeout(resolve, 25));
-      }
-      response.end(events([finish('stop')]));
-    });
-    const setTimer = vi.fn(systemRuntime.setTimer);
-    const response = await llm({ timeouts: { betweenTokensMs: 120 } }).chat(request(undefined, { scope: scope({ ...systemRuntime, setTimer }) }));
-
-    expect(response.content).toStrictEqual([{ type: 'text', text: 'xxxxxxxx' }]);
-    expect(setTimer.mock.calls.length).toBeLessThan(8);
-  });
-
-  it('BR-094: takes Infinity and huge limits as none', async () => {
-    const onWarning = vi.fn();
-    process.on('warning', onWarning);
-    onTestFinished(() => void process.off('warning', onWarning));
-    server.respond(answerEvents([delta({ content: 'ok' }), finish('stop')]));
-    const timeouts = { connectMs: Infinity, firstTokenMs: 1e12, betweenTokensMs: Infinity };
-
-    await llm({ timeouts }).chat(request());
-    await new Promise((resolve) => setTimeout(resolve, 5));
-
-    expect(onWarning).not.toHaveBeenCalled();
-  });
-
-  it('does not wait for a server that leaves the stream open after its end mark', async () => {
-    const fake = fakeServer({ body: events([delta({ content: 'ok' }), finish('stop')]), open: true });
-
-    expect(await chatOn(fake).chat(request())).toMatchObject({ content: [{ text: 'ok' }] });
-    expect(fake.cancelled()).toBe(1);
-  });
-
-  it('says what is wrong with a reply that is over, also if its stream is left open', async () => {
-    const open = { body: events([delta({ content: ' ' }), finish('stop')]), open: true };
-    const failed = { status: 500, body: 'out of order', open: true };
-
-    expect(await errorOf(chatOn(fakeServer(open)).chat(request()))).toMatchObject({ kind: 'malformed_response', code: 'empty' });
-    // A thousand times as fast.
-    const runtime: Runtime = { ...systemRuntime, now: () => systemRuntime.now() * 1000, setTimer: (ms, callback) => systemRuntime.setTimer(ms / 1000, callback) };
-    expect(await errorOf(chatOn(fakeServer(failed)).chat(request(undefined, { scope: scope(runtime) })))).toMatchObject({ kind: 'server', status: 500 });
-  });
-
-  it('takes a finished reply whose stream is left open for complete', async () => {
-    const fake = fakeServer({ body: events([delta({ content: 'ok' }), finish('stop')], ''), open: true });
-
-    expect(await chatOn(fake, { timeouts: { betweenTokensMs: 30 } }).chat(request())).toMatchObject({ stopReason: 'end_turn' });
   });
 });
 
@@ -390,13 +171,14 @@ describe('connections', () => {
   });
 
   it('reports a connection that the server drops in the middle', async () => {
+    let drop = (): void => {};
     server.respond((response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       response.write(events([delta({ content: 'par' })], ''));
-      setTimeout(() => response.destroy(), 20);
+      drop = () => response.destroy();
     });
 
-    expect(await errorOf(llm().chat(request()))).toMatchObject({ kind: 'network', retryable: true, partial: [{ text: 'par' }] });
+    expect(await errorOf(llm().chat(request(undefined, { onDelta: () => drop() })))).toMatchObject({ kind: 'network', retryable: true, partial: [{ text: 'par' }] });
   });
 
   it('does not follow redirects, and says where they point', async () => {
@@ -437,7 +219,7 @@ describe('connections', () => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       for (const piece of name) {
         response.write(events([delta({ content: piece })], ''));
-        await new Promise((resolve) => setTimeout(resolve, 2));
+        await nextTask();
       }
       response.end(events([finish('stop')]));
     });

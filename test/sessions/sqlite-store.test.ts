@@ -196,7 +196,7 @@ describe('E11 what is broken in the database', () => {
 });
 
 describe('a database', () => {
-  it('that another process writes to is waited for, and nothing is wrong with it afterwards', async () => {
+  it('that another process writes to for 200 ms is waited for, and nothing is wrong with it afterwards', async () => {
     const store = sqliteSessionStore({ client: open() });
     const log = await store.create({ sessionId: ID, createdAt: 0 });
     const script = `

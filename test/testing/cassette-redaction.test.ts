@@ -1,6 +1,7 @@
 /** F2: what is secret is in no cassette, wherever it stood, and a cassette replays all the same. */
 import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { createCassette } from 'turnloop/testing/cassette';
 import { ADAPTERS } from '../providers/every-adapter.ts';
@@ -190,15 +191,11 @@ describe('F2: redaction', () => {
   });
 
   it('leaves the pieces of a body where they were, as far as it can', async () => {
-    const server = await startServer(async (response) => {
-      for (const piece of ['data: {"a":', '"1"}\n', '\ndata: key-SEC', 'RET123 and', ' more\n', '\nend']) {
-        response.write(piece);
-        await new Promise((resolve) => setTimeout(resolve, 5));
-      }
-      response.end();
-    });
+    const server = await startServer();
+    const sent = ['data: {"a":', '"1"}\n', '\ndata: key-SEC', 'RET123 and', ' more\n', '\nend'];
+    const live = async (): Promise<Response> => new Response(Readable.toWeb(Readable.from(sent.map((piece) => Buffer.from(piece)))) as ReadableStream<Uint8Array>);
     const headers = { 'x-api-key': 'key-SECRET123' };
-    const file = await record(server, (fetch) => post(fetch, server.baseUrl, {}, { headers }).then((response) => response.text()));
+    const file = await record(server, (fetch) => post(fetch, server.baseUrl, {}, { headers }).then((response) => response.text()), { fetch: live });
 
     const pieces = await piecesOf(await post((await createCassette(file)).fetch, server.baseUrl, {}, { headers }));
 
