@@ -238,6 +238,19 @@ export function messageOf(thrown: unknown): string {
   }
 }
 
+const MAX_CAUSES = 6;
+
+/** The first code on the way down the causes: runtimes wrap a socket's error in a `TypeError` that says nothing. */
+export function causeCode(thrown: unknown): string | undefined {
+  let error = thrown;
+  for (let depth = 0; depth < MAX_CAUSES && isRecord(error); depth += 1) {
+    const { code, errors } = error;
+    if (typeof code === 'string' && code !== '') return code;
+    error = Array.isArray(errors) && errors.length > 0 ? (errors[0] as unknown) : error['cause'];
+  }
+  return undefined;
+}
+
 /** Name, kind and message of anything thrown, for events and logs. */
 export function summarizeError(error: unknown): ErrorSummary {
   const kind = isLLMError(error) ? error.kind : isTurnloopError(error) ? error.code : 'unknown';

@@ -3,8 +3,7 @@
  *
  * The thrown value itself goes no further: it may hold the address with its query, or the request with its headers.
  */
-import { isLLMError, LLMError } from '../../core/errors.ts';
-import { isRecord } from '../../core/json.ts';
+import { causeCode, isLLMError, LLMError } from '../../core/errors.ts';
 
 const TIMEOUT_CODES: ReadonlySet<string> = new Set([
   'UND_ERR_HEADERS_TIMEOUT',
@@ -18,7 +17,6 @@ const TIMEOUT_CODES: ReadonlySet<string> = new Set([
 /** Nobody was there: the address may be wrong, or the server not running. */
 const UNREACHED_CODES: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ConnectionRefused']);
 
-const MAX_CAUSES = 6;
 const MAX_SAID = 200;
 
 /** What a network error is told with. */
@@ -41,15 +39,4 @@ export function toNetworkError(thrown: unknown, { origin, redact }: NetworkConte
     message: `The connection to ${origin} failed: ${said.slice(0, MAX_SAID)}${hint}`,
     code: safeCode,
   });
-}
-
-/** The first code on the way down the causes: runtimes wrap a socket's error in a `TypeError` that says nothing. */
-function causeCode(thrown: unknown): string | undefined {
-  let error = thrown;
-  for (let depth = 0; depth < MAX_CAUSES && isRecord(error); depth += 1) {
-    const { code, errors } = error;
-    if (typeof code === 'string' && code !== '') return code;
-    error = Array.isArray(errors) && errors.length > 0 ? (errors[0] as unknown) : error['cause'];
-  }
-  return undefined;
 }

@@ -5,8 +5,7 @@
  *   the client does not ask for.
  * - Exchanges stand in the order in which their requests were sent, whichever ends first.
  */
-import { messageOf } from '../../core/errors.ts';
-import { isRecord } from '../../core/json.ts';
+import { causeCode, messageOf } from '../../core/errors.ts';
 import type { Runtime } from '../../core/runtime.ts';
 import type { Exchange, ExchangeEnd, GivenResponse, HeaderValues, Piece, SentRequest } from './exchange.ts';
 
@@ -94,23 +93,10 @@ export class Recording {
 
   #fail(thrown: unknown, signal: AbortSignal | undefined): void {
     const afterMs = this.#afterMs;
-    this.#end ??= signal?.aborted === true ? { type: 'aborted', afterMs } : { type: 'failed', afterMs, message: messageOf(thrown), code: codeOf(thrown) };
+    this.#end ??= signal?.aborted === true ? { type: 'aborted', afterMs } : { type: 'failed', afterMs, message: messageOf(thrown), code: causeCode(thrown) };
   }
 
   get #afterMs(): number {
     return Math.max(0, this.#options.runtime.now() - this.#startedAt);
   }
-}
-
-const MAX_CAUSES = 6;
-
-/** The first code on the way down the causes: the platform wraps a socket's error in one that says nothing. */
-function codeOf(thrown: unknown): string | undefined {
-  let error = thrown;
-  for (let depth = 0; depth < MAX_CAUSES && isRecord(error); depth += 1) {
-    const { code, errors } = error;
-    if (typeof code === 'string' && code !== '') return code;
-    error = Array.isArray(errors) && errors.length > 0 ? (errors[0] as unknown) : error['cause'];
-  }
-  return undefined;
 }

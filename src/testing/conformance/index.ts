@@ -4,6 +4,7 @@
  *
  * @module
  */
+export type { ConformanceCase, ConformanceSkips, GroupOf } from './conformance-case.ts';
 export {
   llmConformance,
   type LLMConformanceCase,

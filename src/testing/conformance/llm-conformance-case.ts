@@ -1,4 +1,5 @@
 /** Case: the names of all of them, and what the files of cases are lists of. */
+import type { CaseDefinition, GroupOf } from './conformance-case.ts';
 import type { Trial } from './llm-conformance-trial.ts';
 
 /** Id of a case: stable, for `skip`. Its first word is the group. */
@@ -88,31 +89,7 @@ export type LLMConformanceCaseId =
   | 'settings.response_schema';
 
 /** The first word of the ids of some cases: stands for all of them. */
-export type LLMConformanceGroup =
-  | 'llm'
-  | 'text'
-  | 'thinking'
-  | 'parts'
-  | 'reply'
-  | 'calls'
-  | 'usage'
-  | 'stop'
-  | 'empty'
-  | 'deltas'
-  | 'errors'
-  | 'cut'
-  | 'abort'
-  | 'reuse'
-  | 'request'
-  | 'settings';
-
-/** A case, before it has an LLM to run on. */
-export interface CaseDefinition {
-  /** What an adapter does that passes, as a sentence. */
-  readonly title: string;
-  /** Throws what is wrong. */
-  readonly run: (trial: Trial) => Promise<void>;
-}
+export type LLMConformanceGroup = GroupOf<LLMConformanceCaseId>;
 
 /** All cases of some groups, by id. */
-export type CasesOf<Group extends LLMConformanceGroup> = Readonly<Record<Extract<LLMConformanceCaseId, `${Group}.${string}`>, CaseDefinition>>;
+export type CasesOf<Group extends LLMConformanceGroup> = Readonly<Record<Extract<LLMConformanceCaseId, `${Group}.${string}`>, CaseDefinition<Trial>>>;

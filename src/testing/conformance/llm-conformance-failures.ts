@@ -1,6 +1,7 @@
 /** Cases about failures: what the server reports, before or within an answer, and answers that break off. */
 import { LLMError, type LLMErrorKind } from '../../core/errors.ts';
-import type { CaseDefinition, CasesOf } from './llm-conformance-case.ts';
+import type { CaseDefinition } from './conformance-case.ts';
+import type { CasesOf } from './llm-conformance-case.ts';
 import { expectEqual, fail } from './llm-conformance-checks.ts';
 import {
   answer,
@@ -19,7 +20,7 @@ import { SCENE_KEY, type Trial } from './llm-conformance-trial.ts';
 
 const RETRY_AFTER_MS = 7000;
 
-function kindCase(kind: LLMErrorKind, message: string): CaseDefinition {
+function kindCase(kind: LLMErrorKind, message: string): CaseDefinition<Trial> {
   const { retryable } = new LLMError({ kind, message });
   return {
     title: `a failure that is \`${kind}\` is told as that, ${retryable ? 'worth' : 'not worth'} a retry`,

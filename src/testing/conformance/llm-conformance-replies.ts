@@ -3,7 +3,8 @@ import type { LLMDelta } from '../../core/llm.ts';
 import { userMessage } from '../../core/message.ts';
 import type { StepStopReason } from '../../core/stop-reason.ts';
 import type { Usage } from '../../core/usage.ts';
-import type { CaseDefinition, CasesOf } from './llm-conformance-case.ts';
+import type { CaseDefinition } from './conformance-case.ts';
+import type { CasesOf } from './llm-conformance-case.ts';
 import { expectContent, expectEqual, expectNoSecret, fail, shown } from './llm-conformance-checks.ts';
 import { asMessage, resultOf, TOOLS } from './llm-conformance-history.ts';
 import {
@@ -41,7 +42,7 @@ function expectDeltas(deltas: readonly LLMDelta[], type: LLMDelta['type']): void
   fail(`no fragment of type \`${type}\` came, though the server streams: call \`onDelta\` as they arrive`);
 }
 
-function usageCase(title: string, usage: Partial<Usage>): CaseDefinition {
+function usageCase(title: string, usage: Partial<Usage>): CaseDefinition<Trial> {
   return {
     title,
     async run(trial) {
@@ -52,7 +53,7 @@ function usageCase(title: string, usage: Partial<Usage>): CaseDefinition {
   };
 }
 
-function stopCase(stopReason: StepStopReason, title: string, steps = stepsOf(text('So far.'))): CaseDefinition {
+function stopCase(stopReason: StepStopReason, title: string, steps = stepsOf(text('So far.'))): CaseDefinition<Trial> {
   return {
     title,
     async run(trial) {
@@ -62,7 +63,7 @@ function stopCase(stopReason: StepStopReason, title: string, steps = stepsOf(tex
   };
 }
 
-function emptyCase(title: string, steps: readonly LLMSceneStep[]): CaseDefinition {
+function emptyCase(title: string, steps: readonly LLMSceneStep[]): CaseDefinition<Trial> {
   return {
     title,
     async run(trial) {

@@ -150,14 +150,13 @@ export class Trial {
   }
 
   /** Looks for fragments that came too late, and cleans up. Throws only if `isOver`: else the case has failed already. */
-  async finish(isOver: boolean): Promise<void> {
+  async finish(): Promise<void> {
     for (let hop = 0; hop < SETTLED_HOPS; hop += 1) await nextTask();
     for (const exchange of this.#exchanges) exchange.controller.abort();
     for (const release of this.#releases) release();
     const problem = this.#exchanges.map((exchange) => exchange.problem).find((each) => each !== undefined);
     const closings = this.#subjects.map(async (subject) => subject.close?.());
     const [closed] = await Promise.allSettled([this.within(Promise.all(closings), '`close` of the scene')]);
-    if (!isOver) return;
     if (problem !== undefined) fail(problem);
     if (closed.status === 'rejected') throw closed.reason;
   }

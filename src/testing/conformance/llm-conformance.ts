@@ -2,12 +2,12 @@
  * LLM conformance: what the loop expects of an adapter, as cases for any test runner.
  *
  * - The kit knows no protocol: each case tells a {@link LLMScene}, which the author's fake server plays in its own.
- * - A case that does not apply is skipped by name and with a reason, and stays in the list.
  * - Cases share nothing, so that they may run in any order, also side by side.
  */
-import { assertSkips, skipReason } from './conformance-skip.ts';
+import { assertOptions } from '../../core/assert.ts';
+import { type ConformanceCase, conformanceCases, type ConformanceSkips, runOnStage } from './conformance-case.ts';
 import { abortCases } from './llm-conformance-aborts.ts';
-import type { CaseDefinition, LLMConformanceCaseId, LLMConformanceGroup } from './llm-conformance-case.ts';
+import type { LLMConformanceCaseId } from './llm-conformance-case.ts';
 import { failureCases } from './llm-conformance-failures.ts';
 import { replyCases } from './llm-conformance-replies.ts';
 import { requestCases } from './llm-conformance-requests.ts';
@@ -16,21 +16,12 @@ import { settingsCases } from './llm-conformance-settings.ts';
 import { Trial } from './llm-conformance-trial.ts';
 
 /** One thing that an adapter has to do. Made by {@link llmConformance}. */
-export interface LLMConformanceCase {
-  /** Stable name, for `skip`. */
-  readonly id: LLMConformanceCaseId;
-  /** Id and a sentence; of a skipped case also why. For the test runner. */
-  readonly name: string;
-  /** Why the case is skipped; absent for one that runs. */
-  readonly skipped?: string | undefined;
-  /** Rejects with an `Error` that says what the adapter does wrong. A skipped case does nothing. */
-  readonly run: () => Promise<void>;
-}
+export type LLMConformanceCase = ConformanceCase<LLMConformanceCaseId>;
 
 /** Options of {@link llmConformance}. */
 export interface LLMConformanceOptions {
   /** Cases, or groups of them, that do not apply, each with the reason. @defaultValue none */
-  readonly skip?: Readonly<Partial<Record<LLMConformanceCaseId | LLMConformanceGroup, string>>> | undefined;
+  readonly skip?: ConformanceSkips<LLMConformanceCaseId> | undefined;
   /**
    * How long whatever the kit waits for may take, in milliseconds: a reply of the fake server, an end after an abort.
    * Too little makes good adapters fail on a slow machine, too much makes hanging ones fail late.
@@ -43,11 +34,9 @@ export interface LLMConformanceOptions {
 const DEFAULT_SETTLE_WITHIN_MS = 2000;
 
 /** Every case, in the order in which an author is best served: from what a reply is to what a conversation needs. */
-const CASES = Object.entries({ ...replyCases, ...failureCases, ...abortCases, ...requestCases, ...settingsCases }) as readonly (readonly [
-  LLMConformanceCaseId,
-  CaseDefinition,
-])[];
+const CASES = { ...replyCases, ...failureCases, ...abortCases, ...requestCases, ...settingsCases };
 
+const OPTIONS: Readonly<Record<keyof LLMConformanceOptions, true>> = { skip: true, settleWithinMs: true };
 const CORRECT_CALL = "llmConformance(createLLM, { skip: { thinking: 'the protocol has none' } })";
 
 /**
@@ -57,7 +46,7 @@ const CORRECT_CALL = "llmConformance(createLLM, { skip: { thinking: 'the protoco
  * adapter's protocol, and the adapter on it. A server in the same process is best, since scenes wait for the case.
  *
  * @param createLLM - Makes the adapter on a fake server that plays the scene.
- * @throws TypeError for a `skip` that names no case or gives no reason.
+ * @throws TypeError for options that do not exist, and for a `skip` that names no case or gives no reason.
  * @example
  * ```ts
  * for (const { name, run } of llmConformance(createLLM)) it(name, run);
@@ -67,24 +56,15 @@ export function llmConformance(
   createLLM: (scene: LLMScene) => LLMUnderTest | Promise<LLMUnderTest>,
   options: LLMConformanceOptions = {},
 ): readonly LLMConformanceCase[] {
-  const { skip = {}, settleWithinMs = DEFAULT_SETTLE_WITHIN_MS } = options;
   if (typeof createLLM !== 'function') throw new TypeError(`llmConformance takes a function that makes an LLM on a scene: ${CORRECT_CALL}`);
+  assertOptions(options, OPTIONS, { taker: 'llmConformance', example: CORRECT_CALL });
+  const { skip, settleWithinMs = DEFAULT_SETTLE_WITHIN_MS } = options;
   if (!(settleWithinMs > 0)) throw new TypeError(`llmConformance: \`settleWithinMs\` is ${settleWithinMs}, and must be more than 0.`);
-  assertSkips(skip, CASES.map(([id]) => id), { kit: 'llmConformance', example: CORRECT_CALL });
-  return CASES.map(([id, { title, run }]): LLMConformanceCase => {
-    const skipped = skipReason(skip, id);
-    const name = `${id}: ${title}`;
-    if (skipped !== undefined) return { id, name: `${name} (skipped: ${skipped})`, skipped, run: async () => undefined };
-    return { id, name, run: () => runCase(new Trial({ id, createLLM, settleWithinMs }), run) };
+  return conformanceCases({
+    kit: 'llmConformance',
+    example: CORRECT_CALL,
+    definitions: CASES,
+    skip,
+    run: (run, id) => runOnStage(new Trial({ id, createLLM, settleWithinMs }), run),
   });
-}
-
-async function runCase(trial: Trial, run: CaseDefinition['run']): Promise<void> {
-  try {
-    await run(trial);
-  } catch (failure) {
-    await trial.finish(false);
-    throw failure;
-  }
-  await trial.finish(true);
 }

@@ -1,4 +1,5 @@
 /** Case: the names of all cases for session stores, and what the files of cases are lists of. */
+import type { CaseDefinition, GroupOf } from './conformance-case.ts';
 import type { StoreStage } from './store-conformance-stage.ts';
 
 /** Id of a case: stable, for `skip`. Its first word is the group. */
@@ -68,31 +69,7 @@ export type StoreConformanceCaseId =
   | 'children.nested';
 
 /** The first word of the ids of some cases: stands for all of them. */
-export type StoreConformanceGroup =
-  | 'create'
-  | 'open'
-  | 'read'
-  | 'list'
-  | 'delete'
-  | 'append'
-  | 'content'
-  | 'close'
-  | 'snapshot'
-  | 'writer'
-  | 'reopen'
-  | 'lost'
-  | 'failure'
-  | 'ids'
-  | 'outside'
-  | 'children';
-
-/** A case, before it has a store to run on. */
-export interface StoreCaseDefinition {
-  /** What a store does that passes, as a sentence. */
-  readonly title: string;
-  /** Throws what is wrong. */
-  readonly run: (stage: StoreStage) => Promise<void>;
-}
+export type StoreConformanceGroup = GroupOf<StoreConformanceCaseId>;
 
 /** All cases of some groups, by id. */
-export type StoreCasesOf<Group extends StoreConformanceGroup> = Readonly<Record<Extract<StoreConformanceCaseId, `${Group}.${string}`>, StoreCaseDefinition>>;
+export type StoreCasesOf<Group extends StoreConformanceGroup> = Readonly<Record<Extract<StoreConformanceCaseId, `${Group}.${string}`>, CaseDefinition<StoreStage>>>;

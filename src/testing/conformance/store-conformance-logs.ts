@@ -2,14 +2,15 @@
 import { isRecord, type JsonObject } from '../../core/json.ts';
 import type { SessionEvent } from '../../sessions/session-store.ts';
 import { expectEqual, fail } from './llm-conformance-checks.ts';
-import type { StoreCaseDefinition, StoreCasesOf } from './store-conformance-case.ts';
+import type { CaseDefinition } from './conformance-case.ts';
+import type { StoreCasesOf } from './store-conformance-case.ts';
 import { AWKWARD_TEXTS, AWKWARD_VALUES, awkwardKeys, event, events, largeText, snapshot, textEvent, toolRun, unknownEvent } from './store-conformance-samples.ts';
-import { expectError, expectRefused } from './store-conformance-stage.ts';
+import { expectError, expectRefused, type StoreStage } from './store-conformance-stage.ts';
 
 const MANY = 2_500;
 const OVERLAPPING = 40;
 
-function contentCase(title: string, make: () => readonly SessionEvent[]): StoreCaseDefinition {
+function contentCase(title: string, make: () => readonly SessionEvent[]): CaseDefinition<StoreStage> {
   return {
     title,
     async run(stage) {

@@ -1,4 +1,5 @@
 /** Case: the names of all cases for tools, and what the files of cases are lists of. */
+import type { CaseDefinition, GroupOf } from './conformance-case.ts';
 import type { ToolStage } from './tool-conformance-stage.ts';
 
 /** Id of a case: stable, for `skip`. Its first word is the group. */
@@ -39,27 +40,7 @@ export type ToolConformanceCaseId =
   | 'secrets.failures';
 
 /** The first word of the ids of some cases: stands for all of them. */
-export type ToolConformanceGroup =
-  | 'definition'
-  | 'input'
-  | 'accesses'
-  | 'describe'
-  | 'result'
-  | 'progress'
-  | 'failure'
-  | 'end'
-  | 'abort'
-  | 'calls'
-  | 'replay'
-  | 'secrets';
-
-/** A case, before it has a tool to run on. */
-export interface ToolCaseDefinition {
-  /** What a tool does that passes, as a sentence. */
-  readonly title: string;
-  /** Throws what is wrong. */
-  readonly run: (stage: ToolStage) => Promise<void>;
-}
+export type ToolConformanceGroup = GroupOf<ToolConformanceCaseId>;
 
 /** All cases of some groups, by id. */
-export type ToolCasesOf<Group extends ToolConformanceGroup> = Readonly<Record<Extract<ToolConformanceCaseId, `${Group}.${string}`>, ToolCaseDefinition>>;
+export type ToolCasesOf<Group extends ToolConformanceGroup> = Readonly<Record<Extract<ToolConformanceCaseId, `${Group}.${string}`>, CaseDefinition<ToolStage>>>;

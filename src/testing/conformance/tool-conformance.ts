@@ -2,29 +2,17 @@
  * Tool conformance: what the loop expects of a tool, as cases for any test runner.
  *
  * - Each case has a tool in a world of its own, so that cases may run in any order, also side by side.
- * - A case that does not apply is skipped by name and with a reason, and stays in the list.
  */
 import { assertOptions } from '../../core/assert.ts';
-import { assertSkips, groupOf, skipReason } from './conformance-skip.ts';
+import { type ConformanceCase, conformanceCases, type ConformanceSkips, runOnStage } from './conformance-case.ts';
 import { toolAbortCases } from './tool-conformance-aborts.ts';
-import type { ToolCaseDefinition, ToolConformanceCaseId, ToolConformanceGroup } from './tool-conformance-case.ts';
+import type { ToolConformanceCaseId } from './tool-conformance-case.ts';
 import { toolDefinitionCases } from './tool-conformance-definition.ts';
 import { toolRunCases } from './tool-conformance-runs.ts';
 import { ToolStage, type CreateTool, type ToolInputs, type ToolStageOptions } from './tool-conformance-stage.ts';
 
 /** One thing that a tool has to do. Made by {@link toolConformance}. */
-export interface ToolConformanceCase {
-  /** Stable name, for `skip`. */
-  readonly id: ToolConformanceCaseId;
-  /** First word of the id, for `skip` too. */
-  readonly group: ToolConformanceGroup;
-  /** Id and a sentence; of a skipped case also why. For the test runner. */
-  readonly name: string;
-  /** Why the case is skipped; absent for one that runs. */
-  readonly skipped?: string | undefined;
-  /** Rejects with an `Error` that says what the tool does wrong. A skipped case does nothing. */
-  readonly run: () => Promise<void>;
-}
+export type ToolConformanceCase = ConformanceCase<ToolConformanceCaseId>;
 
 /** Options of {@link toolConformance}. */
 export interface ToolConformanceOptions {
@@ -33,7 +21,7 @@ export interface ToolConformanceOptions {
   /** Texts that its world has and that nobody may see, such as a key: for `secrets`. @defaultValue none */
   readonly secrets?: readonly string[] | undefined;
   /** Cases, or groups of them, that do not apply, each with the reason. @defaultValue none */
-  readonly skip?: Readonly<Partial<Record<ToolConformanceCaseId | ToolConformanceGroup, string>>> | undefined;
+  readonly skip?: ConformanceSkips<ToolConformanceCaseId> | undefined;
   /** How long the text of a result may be, in characters. @defaultValue 8,192: agents cut off what is longer */
   readonly maxResultCharacters?: number | undefined;
   /**
@@ -48,7 +36,7 @@ const DEFAULT_SETTLE_WITHIN_MS = 2_000;
 const DEFAULT_MAX_RESULT_CHARACTERS = 8_192;
 
 /** Every case, from what a tool is to what few get right. */
-const CASES = Object.entries({ ...toolDefinitionCases, ...toolRunCases, ...toolAbortCases }) as readonly (readonly [ToolConformanceCaseId, ToolCaseDefinition])[];
+const CASES = { ...toolDefinitionCases, ...toolRunCases, ...toolAbortCases };
 
 const OPTIONS: Readonly<Record<keyof ToolConformanceOptions, true>> = { inputs: true, secrets: true, skip: true, maxResultCharacters: true, settleWithinMs: true };
 const INPUTS: Readonly<Record<keyof ToolInputs, true>> = { good: true, bad: true, failing: true, long: true };
@@ -72,31 +60,18 @@ export function toolConformance(createTool: CreateTool, options: ToolConformance
   assertOptions(options, OPTIONS, { taker: 'toolConformance', example: CORRECT_CALL });
   assertOptions(options.inputs, INPUTS, { taker: 'toolConformance: `inputs`', example: CORRECT_CALL });
   if (!isFilledList(options.inputs.good)) throw new TypeError(`toolConformance: \`inputs.good\` is a list of arguments that the tool takes, at least one: ${CORRECT_CALL}`);
-  const { inputs, secrets = [], skip = {}, maxResultCharacters = DEFAULT_MAX_RESULT_CHARACTERS, settleWithinMs = DEFAULT_SETTLE_WITHIN_MS } = options;
+  const { inputs, secrets = [], skip, maxResultCharacters = DEFAULT_MAX_RESULT_CHARACTERS, settleWithinMs = DEFAULT_SETTLE_WITHIN_MS } = options;
   for (const [name, value] of Object.entries({ maxResultCharacters, settleWithinMs })) {
     if (!(value > 0)) throw new TypeError(`toolConformance: \`${name}\` is ${value}, and must be more than 0.`);
   }
-  assertSkips(skip, CASES.map(([id]) => id), { kit: 'toolConformance', example: CORRECT_CALL });
   const stageOptions: ToolStageOptions = { createTool, inputs, secrets, maxResultCharacters, settleWithinMs };
-  return CASES.map(([id, { title, run }]): ToolConformanceCase => {
-    // The type of ids and that of groups say the same.
-    const group = groupOf(id) as ToolConformanceGroup;
-    const skipped = skipReason(skip, id);
-    const name = `${id}: ${title}`;
-    if (skipped !== undefined) return { id, group, name: `${name} (skipped: ${skipped})`, skipped, run: async () => undefined };
-    return { id, group, name, run: () => runCase(new ToolStage(stageOptions), run) };
+  return conformanceCases({
+    kit: 'toolConformance',
+    example: CORRECT_CALL,
+    definitions: CASES,
+    skip,
+    run: (run) => runOnStage(new ToolStage(stageOptions), run),
   });
-}
-
-async function runCase(stage: ToolStage, run: ToolCaseDefinition['run']): Promise<void> {
-  try {
-    await run(stage);
-  } catch (failure) {
-    // What is wrong has been found: whatever else goes wrong now comes of it.
-    await stage.finish().catch(() => undefined);
-    throw failure;
-  }
-  await stage.finish();
 }
 
 function isFilledList(value: unknown): boolean {
