@@ -167,6 +167,12 @@ export function parseToolInput(tool: AnyTool, inputText: string): Promise<ToolIn
   return checkToolInput(tool, json.value as JsonValue);
 }
 
+/** The arguments of a call that no tool reads, because there is none or it will not run: JSON where the text is an object. */
+export function unreadInput(inputText: string): JsonObject | undefined {
+  const json = parseJson(inputText);
+  return json.ok && isRecord(json.value) ? (json.value as JsonObject) : undefined;
+}
+
 /** Checks arguments that a hook rewrote or a person edited. */
 export function checkGivenInput(tool: AnyTool, given: unknown): Promise<ToolInputResult> | ToolInputResult {
   const input = toJson(given);

@@ -16,7 +16,7 @@ import { createRecoveryState, sendRequest, type RecoveryState } from './step-req
 import { isCompleteReply, type StepStopReason, type TurnStopReason } from './stop-reason.ts';
 import type { AnyTool } from './tool.ts';
 import { createToolBatch, type ToolBatch } from './tool-call.ts';
-import { toolSet } from './tool-input.ts';
+import { toolSet, unreadInput } from './tool-input.ts';
 import { notExecuted, planToolCalls, replanToolCalls, type PlannedCall, type ToolStep } from './tool-plan.ts';
 import type { OpenCall, OpenStep } from './transcript.ts';
 import type { TurnScope, Unstamped } from './turn-scope.ts';
@@ -320,11 +320,12 @@ function callFields(
   { id: toolCallId, name, inputText, providerId, providerData }: ToolCallPart,
   planned: PlannedCall | undefined,
 ): Omit<Extract<ReplyEvent, { type: 'tool.call' }>, 'type' | 'step' | 'stepId' | 'index' | 'count' | 'reply'> {
+  const input = planned?.input ?? unreadInput(inputText);
   return {
     toolCallId,
     name,
     inputText,
-    ...(planned?.input !== undefined && { input: planned.input }),
+    ...(input !== undefined && { input }),
     ...(providerId !== undefined && { providerId }),
     ...(providerData !== undefined && { providerData }),
     ...(planned?.description !== undefined && { description: planned.description }),
@@ -338,7 +339,7 @@ function withInputs(parts: readonly AssistantPart[], planned: readonly PlannedCa
   let calls = 0;
   return parts.map((part) => {
     if (part.type !== 'tool_call') return part;
-    const input = planned[calls]?.input;
+    const input = planned[calls]?.input ?? unreadInput(part.inputText);
     calls += 1;
     return input === undefined ? part : { ...part, input };
   });

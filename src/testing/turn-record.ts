@@ -51,18 +51,32 @@ export function recordedEventsOf(record: TurnRecord): readonly RecordedEvent[] {
 }
 
 /**
+ * The recorded events of a record that has its turns whole.
+ *
+ * @param taker - Who asks, for the message.
+ * @throws TypeError for what a turn recorded from its resume on, which says nothing of what came before.
+ */
+export function wholeRecordOf(record: TurnRecord, taker: string): readonly RecordedEvent[] {
+  const events = recordedEventsOf(record);
+  if (events[0]?.type !== 'turn.resume') return events;
+  throw new TypeError(`${taker} got what a turn recorded from its resume on. What came before is in the events of its session: give it \`await session.events()\`.`);
+}
+
+/**
  * The calls that the model made, in its order, each with what became of it: for assertions of any test runner.
  *
  * A call is one whether or not it ran: one that was denied has a result that says so.
  *
+ * @throws TypeError for what a turn recorded from its resume on: the calls came before, and are in `await session.events()`.
  * @example
  * ```ts
  * assert.deepEqual(toolCallsOf(outcome).map(({ name, input }) => [name, input]), [['weather', { city: 'Oslo' }]]);
  * ```
  */
 export function toolCallsOf(record: TurnRecord): readonly RecordedCall[] {
+  const events = wholeRecordOf(record, 'toolCallsOf');
   const calls = new Map<string, RecordedCall>();
-  for (const event of recordedEventsOf(record)) {
+  for (const event of events) {
     if (event.type === 'tool.call') {
       const { toolCallId, name, input } = event;
       calls.set(toolCallId, { toolCallId, name, input, output: undefined, isError: false });

@@ -3,16 +3,18 @@
  * wrote and whatever the tool does.
  */
 import { describe, expect, it } from 'vitest';
-import { type RecordedEvent, type ToolResultPart, textOf, toUsage } from 'turnloop';
+import { type JsonValue, type RecordedEvent, type ToolResultPart, textOf, toUsage } from 'turnloop';
 import {
   echoTool,
   failingTool,
   gatedTool,
   recordingTool,
+  type Reply,
   runScripted,
   startScripted,
   type TestTool,
   toolCall,
+  toolCallsOf,
 } from 'turnloop/testing';
 import { outputBudget, outline, resultLines, resultTexts } from './support.ts';
 
@@ -203,6 +205,16 @@ describe('a call that cannot run', () => {
     const { recorded } = await runScripted({ replies: [toolCall('echo'), 'done'] });
 
     expect(resultTexts(recorded)).toStrictEqual(['There is no tool named "echo": no tools are available. Answer without one.']);
+  });
+
+  it('A12 has its arguments in the record, as every call whose text is an object', async () => {
+    const calls = (reply: Reply): Promise<readonly (JsonValue | undefined)[]> =>
+      runScripted({ replies: [reply, 'done'] }).then((outcome) => toolCallsOf(outcome).map(({ input }) => input));
+
+    expect(await calls([toolCall('gone', { a: 1 }), toolCall('gone', '{"a":'), toolCall('gone', '[1]')])).toStrictEqual([{ a: 1 }, undefined, undefined]);
+    expect(await calls({ content: [toolCall('gone', { a: 1 })], stopReason: 'max_tokens' })).toStrictEqual([{ a: 1 }]);
+    const { llm } = await runScripted({ replies: [toolCall('gone', { a: 1 }), 'done'] });
+    expect(llm.requests[1]?.messages[1]?.content).toMatchObject([{ type: 'tool_call', inputText: '{"a":1}', input: { a: 1 } }]);
   });
 
   it('A12 lets the host word a call of an unknown tool', async () => {

@@ -66,7 +66,6 @@ describe('F8 toHaveCalledTool', () => {
     const { transcript, runtime } = waiting;
     const edited = await runScripted({ tools, transcript, runtime, resume: { decisions: [{ toolCallId, action: 'edit', input: { text: 'edited' } }] }, replies: ['done'] });
     expect(edited.transcript).toHaveCalledTool('echo', { text: 'edited' });
-    expect(saying(() => expect(edited).toHaveCalledTool('echo'))).toMatch(/no tool was called\nThis is what a turn recorded from its resume on.*`await session\.events\(\)`/);
   });
 
   it('does not count calls of sub-agents, which are live only', () => {
@@ -139,7 +138,11 @@ describe('F8 toFollowLaws', () => {
     await finishTurn(session.run('hi'), runtime);
     const resumed = await finishTurn(session.resume({ decisions: session.pending().map(({ toolCallId }) => ({ toolCallId, action: 'deny' })) }), runtime);
 
-    expect(() => expect(resumed).toFollowLaws()).toThrow(/toFollowLaws got what a turn recorded from its resume on.*`await session\.events\(\)`/);
+    const message = /got what a turn recorded from its resume on.*`await session\.events\(\)`/;
+    expect(() => expect(resumed).toFollowLaws()).toThrow(message);
+    expect(() => expect(resumed).toHaveCalledTool('fail')).toThrow(message);
+    expect(() => expect(resumed).not.toHaveCalledTool('fail')).toThrow(message);
+    expect(() => toolCallsOf(resumed)).toThrow(message);
     expect({ events: await session.events(), result: resumed.result }).toFollowLaws();
   });
 });
@@ -152,10 +155,11 @@ describe('F8 a matcher', () => {
     const { result } = await runScripted({ replies: ['done'] });
 
     for (const [received, message] of [
-      [result, /got the result of a turn, which does not have its events: give it what finishTurn or runScripted gave/],
-      [turn, /got a turn that may be running: `await finishTurn\(turn, runtime\)`/],
-      [session, /got a session: `await session\.events\(\)`/],
+      [result, /got the result of a turn, which does not have its events\. It takes what finishTurn or runScripted gave/],
+      [turn, /got a turn, which may be running: give it `await finishTurn\(turn, runtime\)`/],
+      [session, /got a session\. It takes .*`await session\.events\(\)`/],
       [[1], /got a list of something else than events/],
+      [turn.result, /got a promise that was not awaited/],
       [undefined, /got a value of type undefined/],
     ] as const) {
       expect(() => expect(received).toHaveCalledTool('echo')).toThrow(message);
@@ -164,6 +168,9 @@ describe('F8 a matcher', () => {
       if (received !== result) expect(() => expect(received).not.toEndWith('aborted')).toThrow(message);
     }
     await turn.result;
+    for (const name of [undefined, '', 5, /re/]) {
+      expect(() => expect([]).not.toHaveCalledTool(name as string)).toThrow(/takes the name of a tool, such as 'weather', not/);
+    }
   });
 
   it('works with any runner that gives it equality and a way to show values', () => {

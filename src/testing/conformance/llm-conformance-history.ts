@@ -1,4 +1,5 @@
 /** History: messages and tools for the requests of the cases. */
+import { isRecord, parseJson } from '../../core/json.ts';
 import type { LLM, LLMResponse, ToolDefinition } from '../../core/llm.ts';
 import {
   assistantMessage,
@@ -25,7 +26,13 @@ export const STRANGER: MessageSource = { provider: 'another-provider', modelId: 
 
 /** A call of `look_up` in a history. */
 export function historyCall(id: string, inputText: string, providerId?: string): ToolCallPart {
-  return { type: 'tool_call', id, name: 'look_up', inputText, ...(providerId !== undefined && { providerId }) };
+  return withInput({ type: 'tool_call', id, name: 'look_up', inputText, ...(providerId !== undefined && { providerId }) });
+}
+
+/** A call as the loop records it: with its arguments parsed where they are an object. */
+function withInput(call: ToolCallPart): ToolCallPart {
+  const json = parseJson(call.inputText);
+  return json.ok && isRecord(json.value) ? { ...call, input: json.value } : call;
 }
 
 /** The result of such a call. */
@@ -55,6 +62,6 @@ export const FOREIGN_STEPS: readonly Message[] = [
 /** A reply as it stands in the history of the next request: what the loop makes of it. */
 export function asMessage({ content, modelId, provider }: LLMResponse, llm: LLM): AssistantMessage {
   let count = 0;
-  const parts = content.map((part) => (part.type === 'tool_call' ? { ...part, id: `call_${(count += 1)}` } : part));
+  const parts = content.map((part) => (part.type === 'tool_call' ? withInput({ ...part, id: `call_${(count += 1)}` }) : part));
   return assistantMessage(parts, { id: 'step_1', source: { provider: provider ?? llm.provider, modelId: modelId ?? llm.modelId } });
 }

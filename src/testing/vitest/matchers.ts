@@ -4,11 +4,11 @@
  *
  * A matcher that is given what it cannot judge throws, negated or not: it never passes unlooked at.
  */
-import type { RecordedEvent } from '../../core/events.ts';
+import { isThenable } from '../../core/event-dispatcher.ts';
 import { isRecord } from '../../core/json.ts';
 import { isTurnStopReason, type TurnStopReason } from '../../core/stop-reason.ts';
 import { checkTranscript, type CheckedResult } from '../check-transcript.ts';
-import { recordedEventsOf, toolCallsOf, type RecordedCall, type TurnRecord } from '../turn-record.ts';
+import { recordedEventsOf, toolCallsOf, wholeRecordOf, type RecordedCall, type TurnRecord } from '../turn-record.ts';
 
 /** What a test runner hands to a matcher, as far as these look at it. */
 export interface MatcherContext {
@@ -45,20 +45,18 @@ export type Matchers = {
   readonly toFollowLaws: Matcher<[]>;
 };
 
-const GIVE = 'give it what finishTurn or runScripted gave, a transcript, or a list of events such as `await session.events()`';
-const RESUMED = 'what a turn recorded from its resume on; what came before is in the events of its session';
+const GIVE = 'what finishTurn or runScripted gave, a transcript, or a list of events such as `await session.events()`';
 const SHOWN_LENGTH = 200;
 
 /** For `expect.extend(matchers)`. */
 export const matchers: Matchers = {
   toHaveCalledTool(received, name, input) {
-    const record = recordOf(received, 'toHaveCalledTool');
-    const calls = toolCallsOf(record);
+    if (typeof name !== 'string' || name === '') throw new TypeError(`toHaveCalledTool takes the name of a tool, such as 'weather', not ${this.utils.stringify(name)}.`);
+    const calls = toolCallsOf(wholeRecordOf(recordOf(received, 'toHaveCalledTool'), 'toHaveCalledTool'));
     const pass = calls.some((call) => call.name === name && (input === undefined || this.equals(call.input, input)));
     const meant = `${name}${input === undefined ? '' : ` with ${this.utils.stringify(input)}`}`;
     const made = calls.length === 0 ? 'no tool was called' : `the calls were:\n${calls.map(callLine).join('\n')}`;
-    const hint = isResumed(recordedEventsOf(record)) ? `\nThis is ${RESUMED}: \`await session.events()\`.` : '';
-    return { pass, message: () => `expected the turn ${this.isNot ? 'not ' : ''}to have called ${meant}; ${made}${hint}` };
+    return { pass, message: () => `expected the turn ${this.isNot ? 'not ' : ''}to have called ${meant}; ${made}` };
   },
 
   toEndWith(received, stopReason) {
@@ -72,8 +70,7 @@ export const matchers: Matchers = {
   },
 
   toFollowLaws(received) {
-    const events = recordedEventsOf(recordOf(received, 'toFollowLaws'));
-    if (isResumed(events)) throw new TypeError(`toFollowLaws got ${RESUMED}: \`await session.events()\`.`);
+    const events = wholeRecordOf(recordOf(received, 'toFollowLaws'), 'toFollowLaws');
     const result = resultOf(received);
     const violations = checkTranscript(events, result === undefined ? {} : { complete: true, result });
     const lines = violations.map(({ law, message, index }) => `  law ${law}, recorded event ${index}: ${message}`);
@@ -84,10 +81,6 @@ export const matchers: Matchers = {
     };
   },
 };
-
-function isResumed([first]: readonly RecordedEvent[]): boolean {
-  return first?.type === 'turn.resume';
-}
 
 function callLine({ name, input, output, isError }: RecordedCall): string {
   const shown = input === undefined ? '(arguments that are no JSON object)' : short(JSON.stringify(input));
@@ -138,12 +131,13 @@ function recordOf(received: unknown, matcher: string): TurnRecord {
     // What has a type in a list is an event: of which, the record's readers look at those that they know.
     return events as TurnRecord;
   }
-  throw new TypeError(`${matcher} got ${whatIs(received)}: ${GIVE}.`);
+  throw new TypeError(`${matcher} got ${whatIs(received)}. It takes ${GIVE}.`);
 }
 
 function whatIs(received: unknown): string {
   if (isEnding(received)) return 'the result of a turn, which does not have its events';
-  if (isRecord(received) && Symbol.asyncIterator in received) return 'a turn that may be running: `await finishTurn(turn, runtime)`';
-  if (isRecord(received) && typeof received['openTurn'] === 'function') return 'a session: `await session.events()`';
+  if (isRecord(received) && Symbol.asyncIterator in received) return 'a turn, which may be running: give it `await finishTurn(turn, runtime)`';
+  if (isRecord(received) && typeof received['openTurn'] === 'function') return 'a session';
+  if (isThenable(received)) return 'a promise that was not awaited';
   return Array.isArray(received) ? 'a list of something else than events' : `a value of type ${typeof received}`;
 }
