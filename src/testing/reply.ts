@@ -5,7 +5,8 @@
  * played `scripted-llm.ts`'s.
  */
 import { LLMError } from '../core/errors.ts';
-import type { JsonObject, JsonValue } from '../core/json.ts';
+import { assertNumbers, assertOptions } from '../core/assert.ts';
+import { isRecord, type JsonObject, type JsonValue } from '../core/json.ts';
 import type { LLMDelta, LLMRequest, LLMTiming, ReplyPart, ReplyToolCall } from '../core/llm.ts';
 import type { ThinkingPart } from '../core/message.ts';
 import type { StepStopReason } from '../core/stop-reason.ts';
@@ -110,8 +111,10 @@ export function thinking(text: string, options: Omit<ThinkingPart, 'type' | 'tex
  * Gives a reply again and again: for endless models, or for "fails three times".
  *
  * @param times - How often. @defaultValue for ever
+ * @throws TypeError for a number that is not whole.
  */
 export function repeat(reply: Reply, times: number = Infinity): RepeatedReply {
+  assertNumbers({ times }, { times: { least: 0, orInfinity: true, whole: true } }, { taker: 'repeat', example: "repeat('busy', 3)" });
   return { kind: 'repeat', reply, times };
 }
 
@@ -174,10 +177,60 @@ export class StreamCut {
   }
 }
 
+const REPLY_FORMS = "text, a part such as toolCall('weather', { city: 'Oslo' }), a list of both, an Error, { content: … }, or a function of the request";
+
+const REPLY_FIELDS: Readonly<Record<keyof ScriptedReply, true>> = {
+  content: true,
+  stopReason: true,
+  rawStopReason: true,
+  usage: true,
+  responseId: true,
+  modelId: true,
+  provider: true,
+  timing: true,
+  chunk: true,
+  deltas: true,
+  delayMs: true,
+  deltaDelayMs: true,
+  deltaCount: true,
+  error: true,
+  hangs: true,
+  ignoresAbort: true,
+};
+
+/**
+ * Refuses what is no reply, before it fails in other words in the middle of a turn.
+ *
+ * @param place - Where it stands, for the message.
+ * @throws TypeError saying what it is, and what a reply is.
+ */
+export function assertReply(reply: unknown, place: string): asserts reply is Reply {
+  if (typeof reply === 'string' || typeof reply === 'function' || reply instanceof Error || isPart(reply)) return;
+  if (Array.isArray(reply)) return assertContent(reply, place);
+  if (!isRecord(reply)) throw new TypeError(`scriptedLLM: ${place} is ${String(reply)}, which is no reply. A reply is ${REPLY_FORMS}.`);
+  assertOptions(reply, REPLY_FIELDS, { taker: `scriptedLLM: ${place}`, example: "{ content: 'done', delayMs: 100 }" });
+  const { content } = reply;
+  if (typeof content === 'string') return;
+  if (!Array.isArray(content)) throw new TypeError(`scriptedLLM: ${place} has no \`content\`. A reply is ${REPLY_FORMS}.`);
+  assertContent(content, `${place}.content`);
+}
+
+function assertContent(content: readonly unknown[], place: string): void {
+  const at = content.findIndex((piece) => typeof piece !== 'string' && !isPart(piece));
+  if (at !== -1) throw new TypeError(`scriptedLLM: ${place}[${at}] is neither text nor a part such as toolCall('weather', { city: 'Oslo' }).`);
+}
+
+function isPart(value: unknown): boolean {
+  return isRecord(value) && typeof value['type'] === 'string';
+}
+
 /** Brings a reply of any form down to a {@link ScriptedReply}. Rejects with what a function throws. */
 export async function resolveReply(reply: Reply, request: LLMRequest, callIndex: number): Promise<ScriptedReply> {
   let current = reply;
-  while (typeof current === 'function') current = await current(request, callIndex);
+  while (typeof current === 'function') {
+    current = await current(request, callIndex);
+    assertReply(current, 'what a function of the script gave');
+  }
   if (typeof current === 'string') return { content: current };
   if (current instanceof Error) return { content: [], error: current };
   if (isContent(current)) return { content: current };

@@ -1,5 +1,6 @@
 /** Script cursor: where a scripted model stands in its script. */
-import type { RepeatedReply, Reply, ReplyFunction } from './reply.ts';
+import { isRecord } from '../core/json.ts';
+import { assertReply, type RepeatedReply, type Reply, type ReplyFunction } from './reply.ts';
 
 /** What a scripted model plays: replies in order, or a function that is asked each time. */
 export type Script = readonly (Reply | RepeatedReply)[] | ReplyFunction;
@@ -10,7 +11,9 @@ export class ScriptCursor {
   #position = 0;
   #repeated = 0;
 
+  /** @throws TypeError for what is no script. */
   constructor(script: Script) {
+    assertScript(script);
     this.#script = script;
   }
 
@@ -46,6 +49,12 @@ export class ScriptCursor {
   }
 }
 
+function assertScript(script: unknown): void {
+  if (typeof script === 'function') return;
+  if (!Array.isArray(script)) throw new TypeError("scriptedLLM takes a list of replies, or a function of the request: scriptedLLM([toolCall('weather', { city: 'Oslo' }), 'done']).");
+  script.forEach((entry: Reply | RepeatedReply, index) => assertReply(isRepeated(entry) ? entry.reply : entry, `reply ${index}`));
+}
+
 function countReplies(entries: readonly (Reply | RepeatedReply)[]): number {
   return entries.reduce<number>((sum, entry) => sum + timesOf(entry), 0);
 }
@@ -57,5 +66,5 @@ function timesOf(entry: Reply | RepeatedReply): number {
 
 function isRepeated(entry: Reply | RepeatedReply): entry is RepeatedReply {
   // An `LLMError` has a `kind` too.
-  return typeof entry === 'object' && !(entry instanceof Error) && 'kind' in entry;
+  return isRecord(entry) && !(entry instanceof Error) && 'kind' in entry;
 }

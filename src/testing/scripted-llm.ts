@@ -6,6 +6,7 @@
  *   because the model said something by default.
  * - It keeps the contract of `LLM`: rejects soon when aborted, and leaves nothing behind on the signal.
  */
+import { assertOptions } from '../core/assert.ts';
 import { LLMError, type PartialReplyPart } from '../core/errors.ts';
 import type { LLM, LLMCapabilities, LLMRequest, LLMResponse, ReplyPart } from '../core/llm.ts';
 import { textOf } from '../core/message.ts';
@@ -64,6 +65,7 @@ export interface ScriptedLLM extends LLM {
  * Makes a model that plays a script.
  *
  * @param script - Replies in order, or a function of the request for an endless model.
+ * @throws TypeError for what is no script or no reply, and for options that do not exist.
  * @example
  * ```ts
  * const llm = scriptedLLM([toolCall('echo', { text: 'hi' }), 'done']);
@@ -71,6 +73,27 @@ export interface ScriptedLLM extends LLM {
  */
 export function scriptedLLM(script: Script, options: ScriptedLLMOptions = {}): ScriptedLLM {
   return new PlayedLLM(script, options);
+}
+
+const EXAMPLE = "scriptedLLM(['hello'], { chunk: 5 })";
+
+const OPTIONS: Readonly<Record<keyof ScriptedLLMOptions, true>> = {
+  provider: true,
+  modelId: true,
+  systemPrompt: true,
+  capabilities: true,
+  chunk: true,
+  streams: true,
+  usage: true,
+  cache: true,
+  runtime: true,
+  keepRequests: true,
+};
+
+function assertChunk(chunk: ChunkSize | undefined): void {
+  const sizes: readonly unknown[] = typeof chunk === 'object' ? chunk : [chunk ?? 1];
+  if (sizes.every((size) => typeof size === 'number' && size >= 1)) return;
+  throw new TypeError(`scriptedLLM: \`chunk\` is a size in characters, at least 1, or a list of sizes, not ${JSON.stringify(chunk)}. For example: ${EXAMPLE}.`);
 }
 
 class PlayedLLM implements ScriptedLLM {
@@ -87,6 +110,8 @@ class PlayedLLM implements ScriptedLLM {
   #unanswered = 0;
 
   constructor(script: Script, options: ScriptedLLMOptions) {
+    assertOptions(options, OPTIONS, { taker: 'scriptedLLM', example: EXAMPLE });
+    assertChunk(options.chunk);
     this.provider = options.provider ?? 'scripted';
     this.modelId = options.modelId ?? 'scripted-model';
     this.systemPrompt = options.systemPrompt ?? '';

@@ -15,6 +15,7 @@ import {
   virtualRuntime,
   watchedController,
   type Reply,
+  type ScriptedLLMOptions,
 } from 'turnloop/testing';
 import { describe, expect, it } from 'vitest';
 
@@ -387,5 +388,38 @@ describe('cut streams', () => {
     const { outcome } = await stream(cutStream('hello', { deltaCount: 0, error }));
 
     expect(outcome).toBe(error);
+  });
+});
+
+describe('a script that is wrong', () => {
+  it.each<[unknown, unknown, RegExp]>([
+    ['hello', {}, /takes a list of replies, or a function of the request: scriptedLLM\(\[/],
+    [undefined, {}, /takes a list of replies/],
+    [repeat('hello'), {}, /takes a list of replies/],
+    [[undefined], {}, /reply 0 is undefined, which is no reply\. A reply is text,/],
+    [['a', null], {}, /reply 1 is null/],
+    [[{}], {}, /reply 0 has no `content`/],
+    [[{ contents: 'x' }], {}, /reply 0 has no option `contents`; it takes content, stopReason/],
+    [[{ content: 'x', delay: 5 }], {}, /reply 0 has no option `delay`/],
+    [[['a', 5]], {}, /reply 0\[1\] is neither text nor a part/],
+    [[repeat(5 as never)], {}, /reply 0 is 5/],
+    [['a'], { stream: false }, /has no option `stream`; it takes provider, /],
+    [['a'], { chunk: 0 }, /`chunk` is a size in characters, at least 1, or a list of sizes, not 0/],
+    [['a'], { chunk: [2, '5'] }, /`chunk` is a size .* not \[2,"5"\]/],
+  ])('is refused where it is made: %j with %j', (script, options, message) => {
+    const make = (): unknown => scriptedLLM(script as Reply[], options as ScriptedLLMOptions);
+
+    expect(make).toThrow(message);
+    expect(make).toThrow(TypeError);
+  });
+
+  it('is refused when a function gives what is no reply', async () => {
+    const llm = scriptedLLM([(() => undefined) as never]);
+
+    await expect(llm.chat(llmRequest())).rejects.toThrow('what a function of the script gave is undefined, which is no reply');
+  });
+
+  it.each([1.5, NaN, -1, '3'])('does not repeat a reply %j times', (times) => {
+    expect(() => repeat('a', times as number)).toThrow(/repeat: `times` must be a whole number of at least 0, or Infinity, not/);
   });
 });
