@@ -6,6 +6,7 @@
  * One hop through the event loop is what guarantees that, since a task begins only after all microtasks; a number of
  * awaits would only guess. What comes from outside (files, sockets) is not seen, and not waited for.
  */
+import { assertNumbers, assertOptions } from '../core/assert.ts';
 import type { IdKind, Runtime } from '../core/runtime.ts';
 import { seededRandom } from './seeded-random.ts';
 import { nextTask } from './next-task.ts';
@@ -29,7 +30,12 @@ export interface VirtualRuntime extends Runtime {
   readonly pendingTimers: number;
   /** When the next timer is due, on this clock; undefined if none waits. */
   readonly nextTimerAt: number | undefined;
-  /** Moves the clock on and fires what comes due, in order of time. Rejects with what a timer's callback throws. */
+  /**
+   * Moves the clock on and fires what comes due, in order of time. Rejects with what a timer's callback throws.
+   *
+   * @throws TypeError for what is no time; `runUntilIdle` goes as far as there are timers.
+   * @throws Error if timers keep coming for 100,000 rounds.
+   */
   advance(ms: number): Promise<void>;
   /** Lets everything run that does not wait for the clock. */
   flush(): Promise<void>;
@@ -56,11 +62,20 @@ const STUCK =
   'Finish it, abort the turn, or give it a deadlineMs. What waits for a file or a socket has to be awaited outside of the ' +
   'virtual clock, or done without in the test: inProcessSessionStore() instead of files, a scripted model instead of a server.';
 
-/** Timers fired by one `runUntilIdle` until they count as endless. */
+/** Timers fired by one `runUntilIdle` or `advance` until they count as endless. */
 const ENDLESS_AFTER = 100_000;
 
-/** Makes a runtime under a test's control. */
+const EXAMPLE = 'virtualRuntime({ start: 1_000, seed: 2 })';
+const OPTIONS: Readonly<Record<keyof VirtualRuntimeOptions, true>> = { start: true, seed: true, idPrefix: true };
+
+/**
+ * Makes a runtime under a test's control.
+ *
+ * @throws TypeError for options that do not exist or are no numbers.
+ */
 export function virtualRuntime(options: VirtualRuntimeOptions = {}): VirtualRuntime {
+  assertOptions(options, OPTIONS, { taker: 'virtualRuntime', example: EXAMPLE });
+  assertNumbers(options, { start: { least: -Number.MAX_VALUE }, seed: { least: -Number.MAX_VALUE } }, { taker: 'virtualRuntime', example: EXAMPLE });
   const { start = 0, seed = 1, idPrefix = '' } = options;
   const timers = new TimerQueue();
   const counts = new Map<IdKind, number>();
@@ -93,9 +108,11 @@ export function virtualRuntime(options: VirtualRuntimeOptions = {}): VirtualRunt
       return timers.nextAt;
     },
     async advance(ms) {
+      assertNumbers({ ms }, { ms: { least: 0 } }, { taker: 'advance', example: 'runtime.advance(1_000)' });
       const end = now + ms;
       await nextTask();
-      while ((timers.nextAt ?? Infinity) <= end) {
+      for (let round = 0; (timers.nextAt ?? Infinity) <= end; round += 1) {
+        if (round === ENDLESS_AFTER) throw new Error(`advance: timers keep coming after ${ENDLESS_AFTER} of them.`);
         fireNext();
         await nextTask();
       }

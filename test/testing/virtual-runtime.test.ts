@@ -101,6 +101,26 @@ describe('clock and timers', () => {
     await expect(runtime.advance(1)).rejects.toThrow('in a timer');
   });
 
+  it.each([Infinity, NaN, -1, '5'])('do not go on by %j', async (ms) => {
+    await expect(virtualRuntime().advance(ms as number)).rejects.toThrow(/advance: `ms` must be a number of at least 0, not/);
+  });
+
+  it('say so when timers keep coming', async () => {
+    const runtime = virtualRuntime();
+    const again = (): void => void runtime.setTimer(0, again);
+    again();
+
+    await expect(runtime.advance(1)).rejects.toThrow('advance: timers keep coming after 100000 of them.');
+    await expect(runtime.runUntilIdle()).rejects.toThrow('runUntilIdle: timers keep coming');
+  });
+
+  it.each([
+    [{ start: 'x' }, /virtualRuntime: `start` must be a number/],
+    [{ seeds: 1 }, /virtualRuntime has no option `seeds`; it takes start, seed, idPrefix/],
+  ])('are not made with %j', (options, message) => {
+    expect(() => virtualRuntime(options as never)).toThrow(message);
+  });
+
   it('counts a negative delay as none', async () => {
     const runtime = virtualRuntime();
     await runtime.advance(10);
