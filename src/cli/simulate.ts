@@ -19,7 +19,8 @@ import { UsageError } from './usage-error.ts';
 
 /** Help for the command. */
 export const SIMULATE_HELP = `turnloop simulate FILE [options]
-  FILE             an ES module that exports scenarios, by default or by name
+  FILE             an ES module that exports scenarios, by default or by name; for TypeScript
+                   NODE_OPTIONS='--import tsx' npx turnloop simulate file.ts
   --seeds N        how many runs, over all scenarios (default 1000)
   --from N         the first seed of each scenario (default 0)
   --scenario NAME  only this scenario; may be given more than once
@@ -44,6 +45,10 @@ interface SimulateArguments {
 
 /** Runs the command. @returns The exit code. */
 export async function simulateCommand(args: readonly string[]): Promise<number> {
+  if (parse(args).values.help === true) {
+    process.stdout.write(`Usage: ${SIMULATE_HELP}`);
+    return 0;
+  }
   const given = readArguments(args);
   const scenarios = await loadScenarios(given);
   return given.isJob ? runJob(scenarios, given) : runJobs(scenarios, given);
@@ -78,6 +83,7 @@ interface ParsedArguments {
     readonly calm?: boolean | undefined;
     readonly complete?: boolean | undefined;
     readonly job?: boolean | undefined;
+    readonly help?: boolean | undefined;
   };
   readonly positionals: readonly string[];
 }
@@ -96,6 +102,7 @@ function parse(args: readonly string[]): ParsedArguments {
         calm: { type: 'boolean' },
         complete: { type: 'boolean' },
         job: { type: 'boolean' },
+        help: { type: 'boolean', short: 'h' },
       },
     });
   } catch (error) {
@@ -120,7 +127,7 @@ function readFault(text: string): void {
 async function loadScenarios({ file, scenarios: wanted }: SimulateArguments): Promise<readonly Scenario[]> {
   const path = resolve(file);
   if (!existsSync(path)) throw new UsageError(`There is no file ${path}.`);
-  const module: unknown = await import(pathToFileURL(path).href);
+  const module: unknown = await importModule(path, file);
   const found = (isRecord(module) ? Object.values(module) : []).flat().filter(isScenario);
   const all = [...new Set(found)];
   if (all.length === 0) throw new UsageError(`${file} exports no scenario: an object with a \`name\` and a function \`build\`.`);
@@ -130,22 +137,40 @@ async function loadScenarios({ file, scenarios: wanted }: SimulateArguments): Pr
   return wanted.length === 0 ? all : all.filter(({ name }) => wanted.includes(name));
 }
 
+async function importModule(path: string, file: string): Promise<unknown> {
+  try {
+    return await import(pathToFileURL(path).href);
+  } catch (error) {
+    if (!isRecord(error) || error['code'] !== 'ERR_UNKNOWN_FILE_EXTENSION') throw error;
+    throw new UsageError(`Node cannot load ${file} by itself: ${messageOf(error)}. For TypeScript, install tsx: NODE_OPTIONS='--import tsx' npx turnloop simulate ${file}`);
+  }
+}
+
 function isScenario(value: unknown): value is Scenario {
   return isRecord(value) && typeof value['name'] === 'string' && typeof value['build'] === 'function';
 }
 
-/** Plays a part of the seeds of one scenario. */
-async function runJob([scenario]: readonly Scenario[], { seeds, from, faults, isCalm }: SimulateArguments): Promise<number> {
-  if (scenario === undefined) return 0;
+/** Plays a part of the seeds of one scenario, and ends the process: what a scenario left behind must not keep it. */
+async function runJob([scenario]: readonly Scenario[], { file, seeds, from, faults, isCalm }: SimulateArguments): Promise<never> {
+  if (scenario === undefined) return process.exit(0);
   try {
     const report = await simulate(scenario, { seeds, from, calm: isCalm, ...(faults.length > 0 && { faults }) });
-    process.send?.({ ...report, fired: [...report.fired] });
-    return 0;
+    await new Promise((resolve) => process.send?.({ ...report, fired: [...report.fired] }, resolve));
+    process.exit(0);
   } catch (error) {
     if (!(error instanceof SimulationError)) throw error;
-    process.stderr.write(`${error.message}\n`);
-    return 1;
+    const again = ['turnloop', 'simulate', file, ...seedArguments(scenario.name, error.seed, 1), ...faultArguments(error.faults, error.calm)];
+    await new Promise((resolve) => process.stderr.write(`${error.message}\n\nTo repeat it: npx ${again.join(' ')}\n`, resolve));
+    process.exit(1);
   }
+}
+
+function seedArguments(scenario: string, from: number, seeds: number): readonly string[] {
+  return ['--scenario', scenario, '--from', String(from), '--seeds', String(seeds)];
+}
+
+function faultArguments(faults: readonly string[], isCalm: boolean): readonly string[] {
+  return [...faults.flatMap((fault) => ['--fault', fault]), ...(isCalm ? ['--calm'] : [])];
 }
 
 /** A part of the seeds of one scenario. */
@@ -171,10 +196,14 @@ async function runJobs(scenarios: readonly Scenario[], given: SimulateArguments)
     }
   };
   await Promise.all(Array.from({ length: given.jobs }, work));
+  // What has failed has said so; a table of what went well beside it would only hide it.
+  if (hasFailed) return 1;
   process.stdout.write(`${summary(scenarios, reports)}\n`);
   const missing = given.isComplete ? neverFired(reports) : [];
   if (missing.length > 0) process.stderr.write(`Never went wrong: ${missing.join(', ')}. Play more seeds.\n`);
-  return hasFailed || missing.length > 0 ? 1 : 0;
+  const isIdle = given.faults.length > 0 && reports.every(({ faultedRuns }) => faultedRuns === 0);
+  if (isIdle) process.stderr.write(`Nothing went wrong: no run came as far as ${given.faults.join(', ')}.\n`);
+  return missing.length > 0 || isIdle ? 1 : 0;
 }
 
 /** Parts of at most this many seeds, so that processes are busy until the end. */
@@ -191,7 +220,7 @@ function shareOut(scenarios: readonly Scenario[], { seeds, from }: SimulateArgum
 
 /** Runs a job in a process of its own. @returns Undefined if it failed: it has said why. */
 function runProcess({ scenario, from, seeds }: Job, { file, faults, isCalm }: SimulateArguments, running: Set<ChildProcess>): Promise<SimulationReport | undefined> {
-  const args = ['simulate', file, '--job', '--scenario', scenario, '--from', String(from), '--seeds', String(seeds), ...faults.flatMap((fault) => ['--fault', fault]), ...(isCalm ? ['--calm'] : [])];
+  const args = ['simulate', file, '--job', ...seedArguments(scenario, from, seeds), ...faultArguments(faults, isCalm)];
   const child = fork(process.argv[1] ?? fileURLToPath(import.meta.url), args);
   running.add(child);
   return new Promise((resolve) => {

@@ -38,12 +38,34 @@ export const right = scenario('right', false);
 export const wrong = scenario('wrong', true);
 `;
 
+/** A scenario that does not take its runtime from where it has to, and leaves a timer behind. */
+const ESCAPED = `
+import { createAgent } from 'turnloop/agent';
+import { inProcessSessionStore } from 'turnloop/sessions';
+import { scriptedLLM } from 'turnloop/testing';
+
+export const escaped = {
+  name: 'escaped',
+  build: () => ({
+    live: async (life) => {
+      setTimeout(() => {}, 3_600_000);
+      const agent = createAgent({ llm: life.llm(scriptedLLM(['Done.'])), sessions: life.sessions(inProcessSessionStore()) });
+      const session = await agent.openSession({ sessionId: 's' });
+      await session.run('Go.').result;
+      await session.close();
+    },
+  }),
+};
+`;
+
 let folder: string;
 beforeAll(async () => {
   const { error, consumer } = inject('packed');
   if (error !== undefined) throw new Error(error);
   folder = consumer;
   await writeFile(join(folder, 'scenarios.mjs'), SCENARIOS);
+  await writeFile(join(folder, 'escaped.mjs'), ESCAPED);
+  await writeFile(join(folder, 'typed.ts'), 'export {};');
 });
 
 interface Ended {
@@ -70,12 +92,28 @@ describe('turnloop simulate', () => {
   });
 
   it('F5 ends 1 at a failure and tells how to repeat it, which does repeat it', async () => {
-    const { code, stderr } = await turnloop('simulate', 'scenarios.mjs', '--seeds', '300');
-    expect(code).toBe(1);
+    const { code, stdout, stderr } = await turnloop('simulate', 'scenarios.mjs', '--seeds', '300');
+    expect([code, stdout]).toStrictEqual([1, '']);
     expect(stderr).toContain('Scenario "wrong" fails with seed 0');
-    const [, faults = ''] = /faults: \['([^\]]+)'\], calm: true/.exec(stderr) ?? [];
-    const again = await turnloop('simulate', 'scenarios.mjs', '--scenario', 'wrong', '--seeds', '1', '--calm', ...faults.split("', '").flatMap((fault) => ['--fault', fault]));
+    const [, args = ''] = /^To repeat it: npx turnloop (simulate .* --fault .* --calm)$/m.exec(stderr) ?? [];
+    const again = await turnloop(...args.split(' '));
     expect([again.code, again.stderr]).toStrictEqual([1, stderr]);
+  });
+
+  it('F5 ends though a scenario left a timer, and names the runtime that it forgot', async () => {
+    const { code, stderr } = await turnloop('simulate', 'escaped.mjs', '--seeds', '2');
+    expect(code).toBe(1);
+    expect(stderr).toContain('No turn took its ids from `life.runtime`: give it to whatever runs turns, as in createAgent({ runtime: life.runtime }).');
+  });
+
+  it('F5 ends 1 if the fault that was asked for never came', async () => {
+    const { code, stderr } = await turnloop('simulate', 'scenarios.mjs', '--scenario', 'right', '--seeds', '3', '--fault', 'http:error@1');
+    expect([code, stderr]).toStrictEqual([1, 'Nothing went wrong: no run came as far as http:error@1.\n']);
+  });
+
+  it('F5 shows its help', async () => {
+    const { code, stdout } = await turnloop('simulate', '--help');
+    expect([code, stdout]).toStrictEqual([0, expect.stringMatching(/^Usage: turnloop simulate FILE \[options\]\n/)]);
   });
 
   it('F5 ends 1 if a fault never went wrong, where none may be left out', async () => {
@@ -92,6 +130,7 @@ describe('turnloop simulate', () => {
     [['simulate', 'scenarios.mjs', '--scenario', 'other'], 'scenarios.mjs has no scenario "other", only right, wrong.'],
     [['simulate', 'scenarios.mjs', '--seed', '1'], "Unknown option '--seed'"],
     [['simulate', 'nowhere.mjs'], 'There is no file '],
+    [['simulate', 'typed.ts'], "For TypeScript, install tsx: NODE_OPTIONS='--import tsx' npx turnloop simulate typed.ts"],
   ])('F5 ends 2 for %j, and says what is wrong and what there is', async (args, message) => {
     const { code, stderr } = await turnloop(...args);
     expect(code).toBe(2);

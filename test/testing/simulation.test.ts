@@ -99,7 +99,7 @@ describe('F5 a simulation', () => {
 
     expect(failure.seed).toBe(0);
     expect(failure.faults).toHaveLength(1);
-    expect(failure.message).toContain(`To repeat it: simulate(scenario, { seeds: [0], faults: ['${failure.faults[0]}'], calm: true })`);
+    expect(failure.message).toContain(`To repeat it in a test: simulate(scenario, { seeds: [0], faults: ['${failure.faults[0]}'], calm: true })`);
     expect(failure.message).toMatch(/store {5}tool\.call is kept/);
     expect(failure.message).toContain('lives again: life 2');
     await expect(simulate(forgetful, { seeds: [failure.seed], faults: failure.faults, calm: true })).rejects.toThrow(failure.message);

@@ -7,5 +7,5 @@
  */
 export { BOUNDARIES, type Boundary, type Fault, FAULT_KINDS, type FaultKind, formatFault, parseFault } from './fault.ts';
 export type { ListenedEvent, RunReport, Scenario, SimulatedLife, SimulatedRun, SimulatedWorld } from './scenario.ts';
-export { formatFired, simulate, SimulationError, type SimulateOptions, type SimulationReport } from './simulate.ts';
+export { formatFired, simulate, type SimulateOptions, SimulationError, type SimulationFailure, type SimulationReport } from './simulate.ts';
 export type { Violation } from './world.ts';

@@ -106,9 +106,15 @@ function compare({ world, undisturbed, outcome }: Compared): void {
   for (let index = 0; index < same; index += 1) {
     if (journal[index] === undisturbed.journal[index]) continue;
     const law = index < journalAtFault ? 8 : 7;
-    world.report(`what is kept at place ${index} is another than where nothing goes wrong: ${journal[index] ?? 'nothing'} instead of ${undisturbed.journal[index] ?? 'nothing'}`, law);
+    world.report(`what is kept at place ${index} is another than where nothing goes wrong: ${journal[index] ?? 'nothing'} instead of ${undisturbed.journal[index] ?? 'nothing'}. ${causeOf(world)}`, law);
     return;
   }
   const [got, expected] = [JSON.stringify(outcome), JSON.stringify(undisturbed.outcome)];
-  if (isHarmless && got !== expected) world.report(`the outcome is ${got}, and ${expected} where nothing goes wrong`, fired.length > 0 ? 7 : 8);
+  if (isHarmless && got !== expected) world.report(`the outcome is ${got}, and ${expected} where nothing goes wrong. ${causeOf(world)}`, fired.length > 0 ? 7 : 8);
+}
+
+/** What makes two runs of one seed differ, most of the time. */
+function causeOf({ hasGivenId }: World): string {
+  if (!hasGivenId) return 'No turn took its ids from `life.runtime`: give it to whatever runs turns, as in createAgent({ runtime: life.runtime }).';
+  return 'Is all time, randomness and every id from `life.runtime`, and all that changes made anew in `build`?';
 }

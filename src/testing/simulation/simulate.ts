@@ -39,6 +39,18 @@ export interface SimulationReport {
   readonly fired: ReadonlyMap<string, number>;
 }
 
+/** What an error tells of a run that failed. */
+export interface SimulationFailure {
+  /** The smallest seed found. */
+  readonly seed: number;
+  /** The fewest faults found, such as `store:crash_after@12`. */
+  readonly faults: readonly string[];
+  /** Whether nothing took any time. */
+  readonly calm: boolean;
+  /** What is wrong. */
+  readonly violations: readonly Violation[];
+}
+
 /** A scenario failed. The message tells how to repeat it, what is wrong, and what happened. */
 export class SimulationError extends Error {
   /** `SimulationError`. */
@@ -47,13 +59,16 @@ export class SimulationError extends Error {
   readonly seed: number;
   /** The fewest faults found, such as `store:crash_after@12`. */
   readonly faults: readonly string[];
+  /** Whether nothing took any time. */
+  readonly calm: boolean;
   /** What is wrong. */
   readonly violations: readonly Violation[];
 
-  constructor(message: string, failure: { readonly seed: number; readonly faults: readonly string[]; readonly violations: readonly Violation[] }) {
+  constructor(message: string, failure: SimulationFailure) {
     super(message);
     this.seed = failure.seed;
     this.faults = failure.faults;
+    this.calm = failure.calm;
     this.violations = failure.violations;
   }
 }
@@ -96,7 +111,7 @@ export async function simulate(scenario: Scenario, options: SimulateOptions = {}
     if (played.violations.length === 0) continue;
     const small = await shrink({ seed, faults: isBroken ? [] : planned, isCalm: calm, played }, replay);
     const told = { ...small, played: await replay(small, true) };
-    throw new SimulationError(tellStory(scenario.name, told), { seed: told.seed, faults: told.faults.map(formatFault), violations: told.played.violations });
+    throw new SimulationError(tellStory(scenario.name, told), { seed: told.seed, faults: told.faults.map(formatFault), calm: told.isCalm, violations: told.played.violations });
   }
   return { scenario: scenario.name, runs, faultedRuns, fired };
 }

@@ -190,9 +190,10 @@ export class SimulatedProcess {
   }
 
   #hungText(): string {
-    return this.#abortedAt === undefined
+    const what = this.#abortedAt === undefined
       ? 'the process hangs: nothing can happen any more'
       : `the process goes on ${this.#limits.graceMs + CLOSING_MS} ms after the host aborted it at ${this.#abortedAt} ms`;
+    return this.#timers.size > 0 ? what : `${what}. Nothing in it waits for \`life.runtime\`: does it wait for the real clock, a file or a socket?`;
   }
 
   /** Nothing of a life that is over is left. */
@@ -211,7 +212,10 @@ export class SimulatedProcess {
     return {
       now: () => clock.now(),
       random: () => clock.random(),
-      createId: (kind) => clock.createId(kind),
+      createId: (kind) => {
+        this.world.hasGivenId = true;
+        return clock.createId(kind);
+      },
       setTimer: (delayMs, callback) => {
         if (delayMs === Infinity) return () => undefined;
         const timer = Symbol();

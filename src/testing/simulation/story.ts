@@ -13,7 +13,7 @@ export function tellStory(scenario: string, { seed, faults, isCalm, played }: Fa
     `Scenario "${scenario}" fails with seed ${seed}${faults.length === 0 ? '' : ` and ${faults.map(formatFault).join(', ')}`}:`,
     ...played.violations.map((violation) => `  ${violationText(violation)}`),
     '',
-    `To repeat it: simulate(scenario, { seeds: [${seed}]${list}${isCalm ? ', calm: true' : ''} })`,
+    `To repeat it in a test: simulate(scenario, { seeds: [${seed}]${list}${isCalm ? ', calm: true' : ''} })`,
     '',
     ...storyLines(played.story),
   ].join('\n');

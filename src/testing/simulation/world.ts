@@ -88,6 +88,8 @@ export class World implements SimulatedWorld {
   now = 0;
   /** True once the host gave up. */
   isAborted = false;
+  /** True once anybody asked the runtime of a life for an id, as every turn does. */
+  hasGivenId = false;
   readonly #options: WorldOptions;
   readonly #faults: Map<string, FaultKind>;
   readonly #choices: () => number;
