@@ -11,7 +11,7 @@ import type { LLM } from './llm.ts';
 import type { ToolCallPart } from './message.ts';
 import type { AnyTool } from './tool.ts';
 import { isAccessList, ToolAccesses, type ToolAccess } from './tool-access.ts';
-import { checkGivenInput, checkToolInput, parseToolInput, unknownToolMessage, type ToolInputResult, type ToolTable } from './tool-input.ts';
+import { checkGivenInput, checkToolInput, parseToolInput, unknownToolMessage, unreadInput, type ToolInputResult, type ToolTable } from './tool-input.ts';
 import { errorOutcome, toToolOutcome, type ToolOutcome } from './tool-result.ts';
 import type { OpenCall } from './transcript.ts';
 import { abortOutcome, type TurnScope } from './turn-scope.ts';
@@ -213,7 +213,12 @@ export function reasonOf(reason: unknown, otherwise: string): string {
 
 function closedByAbort(scope: TurnScope, { call, tool, read }: SeenCall): PlannedCall {
   const plan: CallPlan = { kind: 'settle', outcome: abortOutcome(scope, false) };
-  return { call, tool, input: read?.input, description: undefined, held: false, plan };
+  return { call, tool, input: inputOf(call, read), description: undefined, held: false, plan };
+}
+
+/** The arguments for the record: those that were read, or what they say where no tool was there to read them. */
+function inputOf({ inputText }: ToolCallPart, read: ToolInputResult | undefined): JsonValue | undefined {
+  return read === undefined ? unreadInput(inputText) : read.input;
 }
 
 function sharePlan(seen: SeenCall, toolCallId: string): CallPlan {
@@ -228,7 +233,7 @@ function conclude(seen: SeenCall, read: ToolInputResult | undefined): PlannedCal
   const { call, tool, tools } = seen;
   const settled = (text: string): PlannedCall => {
     const plan: CallPlan = { kind: 'settle', outcome: errorOutcome(text) };
-    return { call, tool, input: read?.input, description: undefined, held: false, plan };
+    return { call, tool, input: inputOf(call, read), description: undefined, held: false, plan };
   };
   if (tool === undefined || read === undefined) return settled(unknownToolMessage(call.name, tools));
   if (!read.ok) return settled(read.message);

@@ -271,12 +271,12 @@ function refusal(
   }
 }
 
-/** Plans that close calls without having read their arguments. */
+/** Plans that close calls without a tool having read their arguments. */
 function closedPlans(calls: readonly ToolCallPart[], why: string, prior: readonly OpenCall[] = []): readonly PlannedCall[] {
   return calls.map((call, index) => ({
     call,
     tool: undefined,
-    input: undefined,
+    input: unreadInput(call.inputText),
     description: undefined,
     plan: notExecuted(why),
     held: false,
@@ -320,7 +320,7 @@ function callFields(
   { id: toolCallId, name, inputText, providerId, providerData }: ToolCallPart,
   planned: PlannedCall | undefined,
 ): Omit<Extract<ReplyEvent, { type: 'tool.call' }>, 'type' | 'step' | 'stepId' | 'index' | 'count' | 'reply'> {
-  const input = planned?.input ?? unreadInput(inputText);
+  const input = planned?.input;
   return {
     toolCallId,
     name,
@@ -339,7 +339,7 @@ function withInputs(parts: readonly AssistantPart[], planned: readonly PlannedCa
   let calls = 0;
   return parts.map((part) => {
     if (part.type !== 'tool_call') return part;
-    const input = planned[calls]?.input ?? unreadInput(part.inputText);
+    const input = planned[calls]?.input;
     calls += 1;
     return input === undefined ? part : { ...part, input };
   });
