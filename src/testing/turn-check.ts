@@ -105,8 +105,8 @@ export class TurnCheck {
     }
     if (event.purpose !== 'step') return;
     const step = this.#step;
-    if (step === undefined || step.ended || event.stepId !== step.begin.stepId) {
-      this.#report(5, `the tokens of a reply belong to no open step: ${String(event.stepId)}`);
+    if (step === undefined || step.ended || event.stepId !== step.begin.stepId || event.step !== step.begin.step) {
+      this.#report(5, `the tokens of a reply belong to no open step: ${String(event.step)} (${String(event.stepId)})`);
       return;
     }
     if (step.replyUsage !== undefined) this.#report(5, `the tokens of step ${step.begin.step} are recorded twice`);

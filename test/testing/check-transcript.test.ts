@@ -416,7 +416,12 @@ describe('law 5', () => {
     [
       'tokens of another step',
       withInsertion(usageOf('s9', 9), stepEnd),
-      ['5: the tokens of a reply belong to no open step: s9'],
+      ['5: the tokens of a reply belong to no open step: 9 (s9)'],
+    ],
+    [
+      'tokens that name their step by another number',
+      [begin, input, { ...first, type: 'step.begin' }, usageOf('s1', 2)],
+      ['5: the tokens of a reply belong to no open step: 2 (s1)'],
     ],
     [
       'tokens after the parts, twice',

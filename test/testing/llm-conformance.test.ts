@@ -146,6 +146,7 @@ describe('the list of cases', () => {
     [good, { skip: { thinking: '' } }, /no reason for `thinking`.*skip: \{ thinking: /],
     [good, { skip: { thinking: true } }, /no reason for `thinking`/],
     [good, { settleWithinMs: 0 }, /`settleWithinMs` is 0/],
+    [good, { skips: {} }, /has no option `?skips/],
   ])('refuses %j with %j', (createLLM, options, message) => {
     expect(() => llmConformance(createLLM as CreateLLM, options as LLMConformanceOptions)).toThrow(TypeError);
     expect(() => llmConformance(createLLM as CreateLLM, options as LLMConformanceOptions)).toThrow(message);

@@ -153,7 +153,7 @@ export const storeFaults: Readonly<Record<string, StoreFault>> = {
   },
   'reads only what is behind the snapshot': {
     caughtBy: ['read.all', 'snapshot.behind'],
-    saying: /read: expected/,
+    saying: /read, first at events\[0\]\.at: expected/,
     make: store((good) => ({
       read: async (id) => {
         const stored = await good.read(id);
@@ -301,7 +301,7 @@ export const storeFaults: Readonly<Record<string, StoreFault>> = {
   'keeps what it was given, and not a copy': { caughtBy: ['content.appended', 'content.handed_out'], saying: /after what was appended had been changed/, make: sharingStore },
   'goes on after it was closed': {
     caughtBy: ['close.refuses', 'children.close', 'children.nested'],
-    saying: /append: expected a SessionError `session_closed`/,
+    saying: /append to "session_1": expected a SessionError `session_closed`/,
     make: logs(() => (log) => ({ append: (events) => log.append(events).catch(() => undefined) })),
   },
   'frees a session for each close': {
@@ -361,7 +361,7 @@ export const storeFaults: Readonly<Record<string, StoreFault>> = {
   },
   'loads the whole log beside the snapshot': {
     caughtBy: ['snapshot.behind', 'snapshot.replaced', 'children.snapshot'],
-    saying: /load: expected/,
+    saying: /load, first at (events\[0\]\.at|snapshot\.events): expected/,
     make: logs(() => {
       const all = new Map<string, SessionEvent[]>();
       return (log, { isChild, sessionId }) => {
@@ -397,7 +397,7 @@ export const storeFaults: Readonly<Record<string, StoreFault>> = {
   },
   'saves a snapshot before the appends that wait': {
     caughtBy: ['snapshot.order'],
-    saying: /load: expected/,
+    saying: /load, first at (events\[0\]\.at|snapshot\.events): expected/,
     make: logs(() => (log) => ({
       // What overlaps finds how many events there are now.
       saveSnapshot: async (snapshot) => log.saveSnapshot({ ...snapshot, events: Math.max(0, snapshot.events - 1) }),
@@ -405,7 +405,7 @@ export const storeFaults: Readonly<Record<string, StoreFault>> = {
   },
   'takes a snapshot of any version': {
     caughtBy: ['snapshot.newer'],
-    saying: /a snapshot of a newer version/,
+    saying: /load gave a snapshot of version 1000, which nobody here can read/,
     make: logs(() => (log) => ({ saveSnapshot: (snapshot) => log.saveSnapshot({ ...snapshot, version: 1 }) })),
   },
   'uses a snapshot that the log does not reach, and says nothing': {
@@ -446,7 +446,7 @@ export const storeFaults: Readonly<Record<string, StoreFault>> = {
   },
   'lets a writer go on that lost its session': {
     caughtBy: ['lost.refused'],
-    saying: /append: expected a SessionError `session_lost`, and it resolved/,
+    saying: /append to "session_1": expected a SessionError `session_lost`, and it resolved/,
     make: logs(() => (log) => ({ append: (events) => unless(log.append(events), 'session_lost', () => undefined) })),
   },
   'keeps half of an append that fails': {

@@ -69,6 +69,7 @@ describe('the list of cases', () => {
     [plain, { skip: { constructor: 'a slip' } }, /no case or group `constructor`/],
     [plain, { skip: { lost: '' } }, /no reason for `lost`.*skip: \{/],
     [plain, { settleWithinMs: 0 }, /`settleWithinMs` is 0/],
+    [plain, { skips: {} }, /has no option `?skips/],
   ])('refuses %j with %j', (createStore, options, message) => {
     expect(() => storeConformance(createStore as CreateStore, options as StoreConformanceOptions)).toThrow(TypeError);
     expect(() => storeConformance(createStore as CreateStore, options as StoreConformanceOptions)).toThrow(message);

@@ -9,6 +9,8 @@ import { isStepStopReason } from '../../core/stop-reason.ts';
 import type { LLMScenePart } from './llm-conformance-scene.ts';
 
 const SHOWN_LENGTH = 600;
+/** A message that is longer shows where two values first differ, and not the whole of them. */
+const LONG_MESSAGE = 300;
 const COUNTERS = ['inputTokens', 'cacheReadTokens', 'cacheWriteTokens', 'outputTokens', 'thinkingTokens'] as const;
 const PART_TYPES: readonly unknown[] = ['text', 'thinking', 'media', 'provider', 'tool_call'];
 
@@ -24,11 +26,35 @@ export function shown(value: unknown): string {
   return said.length > SHOWN_LENGTH ? `${said.slice(0, SHOWN_LENGTH)}…` : said;
 }
 
-/** Compares as JSON. @param what - What is compared, for the message. */
+/** Compares as JSON. @param what - What is compared, for the message, which shows long values from where they first differ. */
 export function expectEqual(actual: unknown, expected: unknown, what: string): void {
-  if (JSON.stringify(sorted(actual)) !== JSON.stringify(sorted(expected))) {
-    fail(`${what}: expected ${shown(expected)}, got ${shown(actual)}`);
+  if (isEqual(actual, expected)) return;
+  const whole = `${what}: expected ${shown(expected)}, got ${shown(actual)}`;
+  if (whole.length <= LONG_MESSAGE) fail(whole);
+  const first = firstDifference({ path: '', actual, expected });
+  fail(`${what}${first.path === '' ? '' : `, first at ${first.path}`}: expected ${shown(first.expected)}, got ${shown(first.actual)}`);
+}
+
+function isEqual(actual: unknown, expected: unknown): boolean {
+  return JSON.stringify(sorted(actual)) === JSON.stringify(sorted(expected));
+}
+
+interface Difference {
+  /** Where it is, such as `[3].text`; empty for the whole. */
+  readonly path: string;
+  readonly actual: unknown;
+  readonly expected: unknown;
+}
+
+/** The innermost place at which two values first differ. */
+function firstDifference({ path, actual, expected }: Difference): Difference {
+  if (Array.isArray(actual) && Array.isArray(expected)) {
+    const index = Array.from({ length: Math.max(actual.length, expected.length) }).findIndex((_, at) => !isEqual(actual[at], expected[at]));
+    return firstDifference({ path: `${path}[${index}]`, actual: actual[index], expected: expected[index] });
   }
+  if (!isRecord(actual) || !isRecord(expected)) return { path, actual, expected };
+  const key = Object.keys({ ...expected, ...actual }).find((name) => !isEqual(actual[name], expected[name]));
+  return key === undefined ? { path, actual, expected } : firstDifference({ path: path === '' ? key : `${path}.${key}`, actual: actual[key], expected: expected[key] });
 }
 
 /** The order of an object's keys says nothing. */

@@ -89,7 +89,8 @@ export const snapshotCases: StoreCasesOf<'snapshot'> = {
       const log = await stage.create(ID, { events: [event(0)] });
       await log.saveSnapshot(snapshot(ID, { events: 1, version: NEWER_VERSION })).catch(expectUnsupported);
       await log.close();
-      await stage.load(ID).then(({ snapshot: loaded }) => expectEqual(loaded, undefined, 'a snapshot of a newer version, for `load`'), expectUnsupported);
+      const loaded = await stage.load(ID).then((log) => log.snapshot, expectUnsupported);
+      if (loaded !== undefined) fail(`load gave a snapshot of version ${NEWER_VERSION}, which nobody here can read: leave it out, or reject with \`unsupported_version\``);
       expectEqual((await stage.store.read(ID)).events, [event(0)], 'events that read gives');
     },
   },

@@ -96,8 +96,8 @@ export class StoreStage {
 
 /** A log takes events and snapshots no more. */
 export async function expectRefused(log: SessionLog, code: SessionErrorCode, writes: { readonly events: readonly SessionEvent[]; readonly snapshot: SessionSnapshot }): Promise<void> {
-  await expectError(log.append(writes.events), code, 'append');
-  await expectError(log.saveSnapshot(writes.snapshot), code, 'saveSnapshot');
+  await expectError(log.append(writes.events), code, `append to "${log.header.sessionId}"`);
+  await expectError(log.saveSnapshot(writes.snapshot), code, `saveSnapshot of "${log.header.sessionId}"`);
 }
 
 /** A call rejects with a `SessionError`. @param what - Which call, for the message. */

@@ -96,14 +96,12 @@ export const toolRunCases: ToolCasesOf<'result' | 'progress' | 'failure' | 'end'
     title: 'calls at once do not mix, unless their `accesses` keep them apart: each gives what it gives alone',
     async run(stage) {
       const inputs = stage.inputs('good').length > 1 ? stage.inputs('good') : [...stage.inputs('good'), ...stage.inputs('good')];
-      const alone: (string | undefined)[] = [];
-      for (const input of inputs) alone.push(await outcomeAlone(stage, input));
+      const alone = await outcomesAlone(stage, inputs);
       const subject = await stage.make();
       const isShared = await sharingOf(subject, inputs);
       const calls = await Promise.all(inputs.map((input) => subject.start(input)));
       await stage.within(Promise.all(calls.map(({ ended }) => ended)), `${calls.length} calls at once`);
       for (const [index, call] of calls.entries()) {
-        // What differs from one time to the next says nothing here.
         if (alone[index] === undefined || isShared[index] !== true) continue;
         const beside = outcomeOf(call);
         if (beside !== alone[index]) fail(`with ${shown(inputs[index])} a call alone gave ${alone[index]}, and beside ${calls.length - 1} others ${beside}`);
@@ -201,10 +199,15 @@ function expectUpdate(update: unknown): void {
   if (!isGood) fail(`it told of its progress ${shown(update)}, which is no ToolUpdate, such as { kind: 'status', text } or { kind: 'progress', percent } with 0 to 100`);
 }
 
-/** How a call ends that nothing runs beside; undefined if it is not the same each time. */
-async function outcomeAlone(stage: ToolStage, input: JsonObject): Promise<string | undefined> {
-  const [first, second] = [outcomeOf(await stage.run(input)), outcomeOf(await stage.run(input))];
-  return first === second ? first : undefined;
+/** How each call ends that nothing runs beside; undefined for one that differs from one time to the next, or by the calls before it. */
+async function outcomesAlone(stage: ToolStage, inputs: readonly JsonObject[]): Promise<readonly (string | undefined)[]> {
+  const outcomes: (string | undefined)[] = [];
+  const inTurn = await stage.make();
+  for (const input of inputs) {
+    const [first, second, behind] = [await stage.run(input), await stage.run(input), await inTurn.run(input)].map(outcomeOf);
+    outcomes.push(first === second && first === behind ? first : undefined);
+  }
+  return outcomes;
 }
 
 function outcomeOf({ end, updates }: ToolCall): string {
