@@ -10,8 +10,13 @@ async function chat(url: string, { systemPrompt, messages, tools, signal, onDelt
   const decoder = new TextDecoder();
   let [rest, text] = ['', ''];
   const calls: { type: 'tool_call'; name: string; inputText: string }[] = [];
+  // `fetch` leaves a listener on the signal it gets, and that of the turn lives long.
+  const connection = new AbortController();
+  const letGo = (): void => connection.abort(signal.reason);
+  signal.addEventListener('abort', letGo);
   try {
-    const answer = await fetch(url, { method: 'POST', signal, body: JSON.stringify({ systemPrompt, messages: messages.map(toWire), tools }) });
+    signal.throwIfAborted();
+    const answer = await fetch(url, { method: 'POST', signal: connection.signal, body: JSON.stringify({ systemPrompt, messages: messages.map(toWire), tools }) });
     const kind = answer.status === 429 ? 'rate_limit' : answer.status > 499 ? 'server' : 'invalid_request';
     if (!answer.ok) throw new LLMError({ kind, status: answer.status, message: await answer.text() });
     for await (const bytes of answer.body ?? []) {
@@ -35,6 +40,8 @@ async function chat(url: string, { systemPrompt, messages, tools, signal, onDelt
   } catch (cause) {
     if (isLLMError(cause) || signal.aborted) throw cause;
     throw new LLMError({ kind: cause instanceof SyntaxError ? 'malformed_response' : 'network', message: String(cause), cause });
+  } finally {
+    signal.removeEventListener('abort', letGo);
   }
 }
 
