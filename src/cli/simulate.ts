@@ -207,7 +207,7 @@ async function runJobs(scenarios: readonly Scenario[], given: SimulateArguments)
 }
 
 /** Parts of at most this many seeds, so that processes are busy until the end. */
-const PART = 500;
+const PART = 1000;
 
 function shareOut(scenarios: readonly Scenario[], { seeds, from }: SimulateArguments): Job[] {
   const jobs: Job[] = [];
