@@ -36,12 +36,13 @@ export async function useSession(life: SimulatedLife, agent: Agent, plan: HostPl
   await session.close().catch(() => undefined);
 }
 
-/** A disk that failed once is asked once more. */
-async function again<Value>(action: () => Promise<Value>): Promise<Value> {
+/** A disk that failed is asked once more, as often as a disk may fail. */
+async function again<Value>(action: () => Promise<Value>, attempts: number = ATTEMPTS): Promise<Value> {
   try {
     return await action();
-  } catch {
-    return action();
+  } catch (error) {
+    if (attempts <= 1) throw error;
+    return again(action, attempts - 1);
   }
 }
 
