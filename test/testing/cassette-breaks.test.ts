@@ -257,8 +257,7 @@ describe('F2: a replay', () => {
   it.each([
     ['bytes', 1, Buffer.concat(PIECES).length],
     ['whole', Infinity, 1],
-    ['halves', (left: number): number => left / 2, 6],
-    ['nonsense', () => Number.NaN, Buffer.concat(PIECES).length],
+    ['halves', (left: number): number => Math.ceil(left / 2), 5],
   ])('cuts bodies anew, into %s', async (_name, pieces, count) => {
     const { fetch } = await createCassette(await timedFile(), { pieces: pieces === Infinity ? (left: number): number => left : pieces });
 
@@ -266,6 +265,12 @@ describe('F2: a replay', () => {
 
     expect(got.join('')).toBe(latin1(PIECES).join(''));
     expect(got).toHaveLength(count);
+  });
+
+  it.each([0, 0.5, Number.NaN, '3' as unknown as number])('breaks off where `pieces` gives %s, and says so', async (length) => {
+    const { fetch } = await createCassette(await timedFile(), { pieces: () => length });
+
+    await expect(post(fetch, 'http://h/', {}).then(piecesOf)).rejects.toThrow(/a function of `pieces` must return a number of at least 1, not /);
   });
 
   it('lets a piece come when the last of its bytes came', async () => {

@@ -179,6 +179,7 @@ describe('F2: a cassette', () => {
       },
       "response": {
         "status": 200,
+        "statusText": "OK",
         "headers": {
           "content-type": "text/event-stream"
         },

@@ -19,6 +19,8 @@ export function writeCassetteText(exchanges: readonly Exchange[]): string {
     request: { ...request, body: writeBody(request.body) },
     response: response && {
       status: response.status,
+      statusText: response.statusText,
+      url: response.url,
       headers: response.headers,
       afterMs: response.afterMs,
       body: writeBody(response.body),
@@ -56,13 +58,14 @@ function sameJson(text: string): unknown {
 export function readCassetteText(text: string, path: string): readonly Exchange[] {
   let file: unknown;
   try {
-    file = JSON.parse(text);
+    // Some editors put a mark of the encoding before a text.
+    file = JSON.parse(text.replace(/^\uFEFF/, ''));
   } catch (cause) {
     const found = parseJson(text);
     throw broken(path, found.ok ? 'it is no JSON' : found.message, cause);
   }
   const version = isRecord(file) ? file['turnloopCassette'] : undefined;
-  if (typeof version !== 'number') throw broken(path, 'it has no `turnloopCassette`, the number of its format');
+  if (typeof version !== 'number' || version < VERSION) throw broken(path, 'it has no `turnloopCassette`, the number of its format');
   if (version > VERSION) {
     throw new CassetteError('cassette_version', `The cassette ${path} has format ${version}; this version of turnloop reads up to ${VERSION}. Update turnloop, or record anew.`);
   }
@@ -104,16 +107,24 @@ class Reader {
   }
 
   #response(value: unknown, at: string): GivenResponse {
-    const { status, headers, afterMs, body, pieces } = this.#record(value, at);
+    const { status, statusText, url, headers, afterMs, body, pieces } = this.#record(value, at);
     const code = this.#number(status, `${at}.status`);
     if (!Number.isInteger(code) || code < 200 || code > 599) throw this.#expected(`${at}.status`, 'a whole number from 200 to 599', status);
     return {
       status: code,
+      ...(statusText !== undefined && { statusText: this.#statusText(statusText, `${at}.statusText`) }),
+      ...(url !== undefined && { url: this.#text(url, `${at}.url`) }),
       headers: this.#headers(headers, `${at}.headers`),
       afterMs: this.#number(afterMs, `${at}.afterMs`),
       body: this.#body(body, `${at}.body`),
       pieces: this.#pieces(pieces, `${at}.pieces`),
     };
+  }
+
+  #statusText(value: unknown, at: string): string {
+    const text = this.#text(value, at);
+    if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(text)) throw this.#expected(at, 'a line of plain letters', value);
+    return text;
   }
 
   #end(value: unknown, at: string): ExchangeEnd {
@@ -129,7 +140,9 @@ class Reader {
     const { json, text, base64 } = this.#record(value, at);
     if (json !== undefined) return Buffer.from(JSON.stringify(json));
     if (text !== undefined) return Buffer.from(this.#lines(text, `${at}.text`).join('\n'));
-    return Buffer.from(this.#lines(base64, `${at}.base64`).join(''), 'base64');
+    const bytes = this.#lines(base64, `${at}.base64`).join('');
+    if (!/^[\w+/]*={0,2}$/.test(bytes)) throw this.#expected(`${at}.base64`, 'base64', bytes);
+    return Buffer.from(bytes, 'base64');
   }
 
   #pieces(value: unknown, at: string): readonly Piece[] {

@@ -9,12 +9,12 @@ import { LLMError } from '../../core/errors.ts';
 import { readCassetteFile, writeCassetteFile } from './cassette-file.ts';
 import { readCassetteText, writeCassetteText } from './cassette-text.ts';
 import { CassetteError } from './errors.ts';
-import type { SentRequest } from './exchange.ts';
 import { keepHeaders } from './kept-headers.ts';
+import { type Outgoing, readOutgoing } from './outgoing.ts';
 import { type CassetteOptions, type ResolvedOptions, resolveOptions, resolvePath } from './options.ts';
 import { play } from './player.ts';
 import { Recording } from './recorder.ts';
-import { redactExchange } from './redact.ts';
+import { readText, redactExchange } from './redact.ts';
 import { Secrets } from './secrets.ts';
 import { Shelf } from './shelf.ts';
 
@@ -89,14 +89,16 @@ function recordingCassette(file: string, options: ResolvedOptions): Cassette {
   }
 
   async function write(): Promise<void> {
+    const exchanges = recordings.map(({ exchange }) => exchange);
     // What is learned from one exchange may stand in another.
-    const exchanges = recordings.map(({ exchange }) => redactExchange(exchange, { rules: options.redact, secrets }));
-    if (exchanges.length > 0) await writeCassetteFile(file, writeCassetteText(exchanges));
+    for (const { request, response } of exchanges) for (const { body } of [request, response ?? request]) secrets.learnText(readText(body).text);
+    const clean = exchanges.map((exchange) => redactExchange(exchange, { rules: options.redact, secrets }));
+    if (clean.length > 0) await writeCassetteFile(file, writeCassetteText(clean));
   }
 
   return {
     fetch: async (input, init) => {
-      const outgoing = await readOutgoing(input, init, options);
+      const outgoing = await readOutgoing(input, init, options.headers);
       if (closing !== undefined) throw closedError(file);
       outgoing.signal?.throwIfAborted();
       return send(outgoing);
@@ -112,10 +114,10 @@ function replayingCassette(file: string, text: string, options: ResolvedOptions)
   let isClosed = false;
   return {
     fetch: async (input, init) => {
-      const { sent, headers, signal } = await readOutgoing(input, init, options);
+      const { sent, headers, signal } = await readOutgoing(input, init, options.headers);
       if (isClosed) throw closedError(file);
       signal?.throwIfAborted();
-      return play(shelf.take(sent, headers), signal, options.play);
+      return play(shelf.take(sent, headers), { url: sent.url, signal }, options.play);
     },
     mode: 'replay',
     assertDone: () => shelf.assertDone(),
@@ -127,27 +129,4 @@ function replayingCassette(file: string, text: string, options: ResolvedOptions)
 
 function closedError(file: string): LLMError {
   return new LLMError({ kind: 'refused', code: 'cassette_closed', message: `The cassette ${file} is closed: it takes no more requests. Await what uses it before \`close()\`.` });
-}
-
-interface Outgoing {
-  readonly sent: SentRequest;
-  /** All of them. */
-  readonly headers: Headers;
-  /** What to call `fetch` with. */
-  readonly resend: Parameters<typeof globalThis.fetch>;
-  readonly signal: AbortSignal | undefined;
-}
-
-/** Reads a request without using it up. */
-async function readOutgoing(input: string | URL | Request, init: RequestInit | undefined, options: ResolvedOptions): Promise<Outgoing> {
-  const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined);
-  // Without the signal: a request listens to its own until it is collected.
-  const request = new Request(input, { ...init, signal: null });
-  const text = typeof init?.body === 'string' ? init.body : undefined;
-  // A text can be sent again as it was given, with whatever else this platform's `fetch` knows; a stream cannot.
-  const resend: Outgoing['resend'] = text === undefined ? [request.clone(), { signal: signal ?? null }] : [input, init];
-  const body = text === undefined ? Buffer.from(await request.arrayBuffer()) : Buffer.from(text);
-  const { method, headers } = request;
-  const [url = ''] = request.url.split('#');
-  return { sent: { method, url, headers: keepHeaders(headers, options.headers), body }, headers, resend, signal };
 }

@@ -22,6 +22,10 @@ export interface Piece {
 /** An answer, as far as it came. */
 export interface GivenResponse {
   readonly status: number;
+  /** Absent where there is none, as in HTTP/2. */
+  readonly statusText?: string | undefined;
+  /** Where it came from; absent where that is the address of the request. */
+  readonly url?: string | undefined;
   readonly headers: HeaderValues;
   /** When status and headers came, in milliseconds after the request. */
   readonly afterMs: number;

@@ -1,11 +1,13 @@
 /**
  * Field rules: which parts of a request or an answer are hidden, or not compared.
  *
- * A rule is a path, whose value is masked, or a function that is shown every text. A path is written as it is shown in
- * the message of a miss: `metadata.user_id`, `messages[0].content`; `[*]` is any place of a list, `*` any name, `**.` any
- * depth. A parameter of the address is `?name`; the address itself, which only functions see, is `url`.
+ * A rule is a path, whose value is masked, or a function that is shown every text. A path (`field-path.ts`) leads on into
+ * a text that holds JSON, as arguments of calls do; a function gets such a text whole. The address itself, which only
+ * functions see, is `url`.
  */
+import { messageOf } from '../../core/errors.ts';
 import { isRecord } from '../../core/json.ts';
+import { fieldPath, itemPath, pathPattern } from './field-path.ts';
 
 /** Stands in the place of what is hidden. On replay it matches anything. */
 export const MASK = '[redacted]';
@@ -13,26 +15,28 @@ export const MASK = '[redacted]';
 /** A path whose value is masked, or a function that is given every text with its path and answers with another one. */
 export type FieldRule = string | ((text: string, path: string) => string);
 
-/** A value with the rules applied; the value itself where they change nothing. */
+/** Rules, ready for use. */
+export interface FieldRules {
+  /** A value with the rules applied; the value itself where they change nothing. @throws TypeError what a function of the user threw */
+  readonly apply: ApplyRules;
+  /** Whether any rule is a path: text that should be JSON and is not has none. */
+  readonly hasPaths: boolean;
+}
+
+/** Applies rules to a value. */
 export type ApplyRules = (value: unknown, path?: string) => unknown;
 
-const WILDCARDS: ReadonlyMap<string, string> = new Map([
-  ['**.', '(?:.*\\.)?'],
-  ['[*]', '\\[\\d+\\]'],
-  ['*', '[^.[\\]]+'],
-]);
-
 /**
- * Makes one function of rules.
+ * Reads rules.
  *
  * @param option - Its name, for messages.
  * @throws TypeError for what is no rule.
  */
-export function compileRules(rules: readonly FieldRule[], option: string): ApplyRules {
+export function compileRules(rules: readonly FieldRule[], option: string): FieldRules {
   const patterns: RegExp[] = [];
   const functions: ((text: string, path: string) => string)[] = [];
   for (const rule of rules as readonly unknown[]) {
-    if (typeof rule === 'string' && rule !== '') patterns.push(pathPattern(rule));
+    if (typeof rule === 'string' && rule !== '') patterns.push(pathPattern(rule, option));
     else if (typeof rule === 'function') functions.push(rule as (text: string, path: string) => string);
     else throw new TypeError(`createCassette: \`${option}\` holds paths and functions, not ${rule === '' ? 'an empty text' : typeof rule}. For example: ${option}: ['metadata.user_id'].`);
   }
@@ -40,40 +44,52 @@ export function compileRules(rules: readonly FieldRule[], option: string): Apply
   function changeText(text: string, path: string): string {
     let changed = text;
     for (const change of functions) {
-      const answer: unknown = change(changed, path);
+      const answer: unknown = asked(() => change(changed, path), path);
       if (typeof answer !== 'string') throw new TypeError(`createCassette: a function of \`${option}\` must return a text, not ${typeof answer}. For example: ${option}: [(text) => text.replaceAll('Jane', 'NAME')].`);
       changed = answer;
     }
     return changed;
   }
 
-  function apply(value: unknown, path = ''): unknown {
+  function asked(ask: () => unknown, path: string): unknown {
+    try {
+      return ask();
+    } catch (cause) {
+      throw new TypeError(`createCassette: a function of \`${option}\` failed at \`${path}\`: ${messageOf(cause)}`, { cause });
+    }
+  }
+
+  /** A text, or what its JSON is without what is hidden. */
+  function applyToText(text: string, path: string): string {
+    const changed = changeText(text, path);
+    const inner = patterns.length > 0 && /^\s*[[{]/.test(changed) ? parseLoosely(changed) : undefined;
+    const applied = inner === undefined ? inner : apply(inner, path, true);
+    return applied === inner ? changed : JSON.stringify(applied);
+  }
+
+  /** @param isInner - Within a text, which functions have seen as a whole. */
+  function apply(value: unknown, path = '', isInner = false): unknown {
     if (patterns.some((pattern) => pattern.test(path))) return MASK;
-    if (typeof value === 'string') return changeText(value, path);
+    if (typeof value === 'string') return isInner ? value : applyToText(value, path);
     if (Array.isArray(value)) {
-      const items = value.map((item, index) => apply(item, itemPath(path, index)));
+      const items = value.map((item, index) => apply(item, itemPath(path, index), isInner));
       return items.some((item, index) => item !== value[index]) ? items : value;
     }
     if (!isRecord(value)) return value;
-    const fields = Object.entries(value).map(([name, field]) => [name, apply(field, fieldPath(path, name))] as const);
+    const fields = Object.entries(value).map(([name, field]) => [name, apply(field, fieldPath(path, name), isInner)] as const);
     return fields.some(([name, field]) => field !== value[name]) ? Object.fromEntries(fields) : value;
   }
 
-  return patterns.length + functions.length === 0 ? (value) => value : apply;
+  const isIdle = patterns.length + functions.length === 0;
+  return { apply: isIdle ? (value) => value : (value, path) => apply(value, path), hasPaths: patterns.length > 0 };
 }
 
-/** The path of a list's item. */
-export function itemPath(path: string, index: number): string {
-  return `${path}[${index}]`;
-}
-
-/** The path of an object's field. */
-export function fieldPath(path: string, name: string): string {
-  if (!/^[\w$-]+$/.test(name)) return `${path}[${JSON.stringify(name)}]`;
-  return path === '' ? name : `${path}.${name}`;
-}
-
-function pathPattern(path: string): RegExp {
-  const parts = path.split(/(\*\*\.|\[\*\]|\*)/);
-  return new RegExp(`^${parts.map((part) => WILDCARDS.get(part) ?? part.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')).join('')}$`);
+/** An object or a list; undefined for anything else. */
+export function parseLoosely(text: string): object | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
 }

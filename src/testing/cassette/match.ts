@@ -6,7 +6,8 @@
  */
 import { isRecord } from '../../core/json.ts';
 import { type SentRequest, splitUrl } from './exchange.ts';
-import { type ApplyRules, fieldPath, itemPath, MASK } from './field-rules.ts';
+import { fieldPath, itemPath } from './field-path.ts';
+import { type ApplyRules, MASK } from './field-rules.ts';
 
 /** One place where two requests differ; undefined is nothing at all. */
 export interface Difference {

@@ -2,7 +2,7 @@
 import { fileURLToPath } from 'node:url';
 import { assertOptions } from '../../core/assert.ts';
 import { type Runtime, systemRuntime } from '../../core/runtime.ts';
-import { type ApplyRules, compileRules, type FieldRule } from './field-rules.ts';
+import { compileRules, type FieldRule, type FieldRules } from './field-rules.ts';
 import type { PlayOptions } from './player.ts';
 
 /** Options of {@link createCassette}. */
@@ -19,11 +19,14 @@ export interface CassetteOptions {
    * functions, which are given every text with its path and return what is kept of it. A masked value matches any other.
    *
    * Keys, cookies and ids of organisations and requests are hidden without asking: headers and parameters of such names,
-   * and their values (from 8 characters on) wherever else they stand. What a server streams in fragments is not put
-   * together: a key that is spread over several deltas is for a function to find.
+   * members of a body that can be nothing else (`api_key`, `authorization`, `access_token`, `password`), and their values
+   * (from 8 characters on) wherever else they stand. What a server streams in fragments is not put together: a key that is
+   * spread over several deltas is for a function to find.
    *
-   * A path is written as messages write it: `metadata.user_id`, `messages[0].content`, `tools[*].name`, `**.email` at any
-   * depth; `?name` is a parameter of the address, and a function is given the address itself as `url`.
+   * A path is written as messages write it: `metadata.user_id`, `messages[0].content`, `tools[*].name`, `metadata.*`,
+   * `**.email` at any depth, `["a name"]` for one that is no word; `?name` is a parameter of the address. It leads on into
+   * a text that holds JSON, such as the arguments of a call. A function is given such a text whole, and the address itself
+   * as `url`. JSON that broke off has no paths: where there is one to hide, it is hidden whole.
    *
    * @defaultValue nothing else
    */
@@ -60,14 +63,16 @@ export interface CassetteOptions {
 /** Options, ready for use. */
 export interface ResolvedOptions {
   readonly mode: 'auto' | 'record' | 'replay';
-  readonly redact: ApplyRules;
-  readonly ignore: ApplyRules;
+  readonly redact: FieldRules;
+  readonly ignore: FieldRules;
   readonly headers: ReadonlySet<string>;
   readonly play: PlayOptions;
   readonly fetch: typeof globalThis.fetch;
   readonly runtime: Runtime;
 }
 
+/** A token, as HTTP has it (RFC 9110, 5.6.2). */
+const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 const EXAMPLE = "await createCassette('test/cassettes/weather.json', { mode: 'replay' })";
 const ARGUMENT = { taker: 'createCassette', example: EXAMPLE };
 
@@ -90,8 +95,9 @@ export function resolveOptions(options: CassetteOptions): ResolvedOptions {
   check(['at_once', 'recorded'].includes(timing), "`timing` must be 'at_once' or 'recorded'");
   check(Array.isArray(redact), '`redact` must be a list');
   check(Array.isArray(ignore), '`ignore` must be a list');
-  check(Array.isArray(headers) && headers.every((name) => typeof name === 'string'), '`headers` must be a list of names');
+  check(Array.isArray(headers) && headers.every((name) => typeof name === 'string' && HEADER_NAME.test(name)), '`headers` must be a list of names of headers');
   check(pieces === undefined || typeof pieces === 'function' || (Number.isSafeInteger(pieces) && pieces > 0), '`pieces` must be a whole number of at least 1, or a function');
+  check((['now', 'setTimer', 'random', 'createId'] as const).every((name) => typeof runtime[name] === 'function'), '`runtime` must be a Runtime, such as virtualRuntime()');
   check(fetch === undefined || typeof fetch === 'function', '`fetch` must be a function');
   return {
     mode,

@@ -19,8 +19,16 @@ export interface PlayOptions {
 /** These have no body. */
 const NULL_BODY: ReadonlySet<number> = new Set([204, 205, 304]);
 
-/** Plays an exchange. Rejects and breaks off as it did when it was recorded, and when the signal aborts, which it has not yet. */
-export async function play({ response, end }: Exchange, signal: AbortSignal | undefined, options: PlayOptions): Promise<Response> {
+/** Who asks for it. */
+export interface Asked {
+  /** The address that was asked for, which may hold what the recording hides. */
+  readonly url: string;
+  /** It has not aborted yet. */
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Plays an exchange. Rejects and breaks off as it did when it was recorded, and when the signal aborts. */
+export async function play({ request, response, end }: Exchange, { url, signal }: Asked, options: PlayOptions): Promise<Response> {
   const { runtime, timing } = options;
   const startedAt = runtime.now();
   const over = new AbortController();
@@ -46,12 +54,11 @@ export async function play({ response, end }: Exchange, signal: AbortSignal | un
     over.abort();
     throw thrown;
   }
-  const { status, headers } = response;
-  if (NULL_BODY.has(status)) {
-    over.abort();
-    return new Response(null, { status, headers });
-  }
-  return new Response(playBody(cutPieces(response, options.pieceLength), { end, over, until }), { status, headers });
+  const { status, statusText = '', headers } = response;
+  const hasBody = request.method !== 'HEAD' && !NULL_BODY.has(status);
+  if (!hasBody) over.abort();
+  const body = hasBody ? playBody(cutPieces(response, options.pieceLength), { end, over, until }) : null;
+  return Object.defineProperty(new Response(body, { status, statusText, headers }), 'url', { value: response.url ?? url });
 }
 
 interface Body {
@@ -68,7 +75,14 @@ function playBody(pieces: Iterator<TimedBytes, undefined>, { end, over, until }:
         over.signal.addEventListener('abort', () => controller.error(over.signal.reason));
       },
       async pull(controller) {
-        const piece = pieces.next().value;
+        let piece: TimedBytes | undefined;
+        try {
+          piece = pieces.next().value;
+        } catch (thrown) {
+          // `pieces` of the options is at fault.
+          over.abort(thrown);
+          return;
+        }
         try {
           await until(piece?.afterMs ?? end.afterMs);
         } catch {
@@ -112,7 +126,8 @@ function* cutPieces({ body, pieces, afterMs }: GivenResponse, pieceLength: PlayO
     const left = body.length - start;
     advanceTo(start + 1);
     const asked = pieceLength === undefined ? recordedEnd - start : pieceLength(left);
-    const end = start + Math.min(left, Math.max(1, Math.floor(asked) || 1));
+    if (typeof asked !== 'number' || !(asked >= 1)) throw new TypeError(`createCassette: a function of \`pieces\` must return a number of at least 1, not ${String(asked)}. For example: pieces: (bytesLeft) => Math.min(3, bytesLeft).`);
+    const end = start + Math.min(left, Math.floor(asked));
     advanceTo(end);
     yield { bytes: new Uint8Array(body.subarray(start, end)), afterMs: pieces[index]?.afterMs ?? afterMs };
     start = end;

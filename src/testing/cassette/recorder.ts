@@ -48,7 +48,14 @@ export class Recording {
       throw thrown;
     }
     const { status, statusText, headers } = response;
-    this.#response = { status, headers: this.#options.keepHeaders(headers), afterMs: this.#afterMs };
+    const [url = ''] = response.url.split('#');
+    this.#response = {
+      status,
+      ...(statusText !== '' && { statusText }),
+      ...(url !== '' && url !== this.#request.url && { url }),
+      headers: this.#options.keepHeaders(headers),
+      afterMs: this.#afterMs,
+    };
     if (response.body === null) {
       this.#end = { type: 'complete', afterMs: this.#afterMs };
       return response;

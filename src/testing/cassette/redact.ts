@@ -1,17 +1,19 @@
 /**
  * Redaction of an exchange: the rules of the user, then everything that is known to be secret. Pure.
  *
- * What need not be hidden keeps its bytes. A body is looked at line by line: the data of an event is JSON, as a whole body
- * may be. Where a line changes its length, the pieces that the body came in are moved to fit.
+ * - What need not be hidden keeps its bytes. A body is looked at part by part: it is JSON, or made of lines, or of events
+ *   whose data is JSON. Where a part changes its length, the pieces that the body came in are moved to fit.
+ * - JSON that broke off has no paths any more: where paths are to be hidden, it is hidden whole.
  */
 import { isUtf8 } from 'node:buffer';
 import { type Exchange, type ExchangeEnd, type GivenResponse, type HeaderValues, type Piece, splitUrl } from './exchange.ts';
-import { type ApplyRules, MASK } from './field-rules.ts';
-import { isSecretName, type Secrets } from './secrets.ts';
+import { type FieldRules, MASK, parseLoosely } from './field-rules.ts';
+import { isSecretName } from './secret-names.ts';
+import type { Secrets } from './secrets.ts';
 
 /** What hides things. */
 export interface Redaction {
-  readonly rules: ApplyRules;
+  readonly rules: FieldRules;
   readonly secrets: Secrets;
 }
 
@@ -31,8 +33,8 @@ export function redactExchange({ request, response, end }: Exchange, redaction: 
 
 function redactUrl(url: string, { rules, secrets }: Redaction): string {
   const { address, parameters } = splitUrl(url);
-  const pairs = parameters.map(([name, value]) => `${name}=${isSecretName(name) ? MASK : String(rules(value, `?${name}`))}`);
-  const clean = String(rules(address, 'url'));
+  const pairs = parameters.map(([name, value]) => `${name}=${isSecretName(name) ? MASK : String(rules.apply(value, `?${name}`))}`);
+  const clean = String(rules.apply(address, 'url'));
   return secrets.replace(pairs.length === 0 ? clean : `${clean}?${pairs.join('&')}`);
 }
 
@@ -42,11 +44,20 @@ function redactHeaders(headers: HeaderValues, { secrets }: Redaction): HeaderVal
 
 function redactResponse(response: GivenResponse, redaction: Redaction): GivenResponse {
   const { body, move } = redactBody(response.body, redaction);
-  return { ...response, headers: redactHeaders(response.headers, redaction), body, pieces: movePieces(response.pieces, move) };
+  const { url, statusText } = response;
+  return {
+    ...response,
+    ...(url !== undefined && { url: redactUrl(url, redaction) }),
+    ...(statusText !== undefined && { statusText: redaction.secrets.replace(statusText) }),
+    headers: redactHeaders(response.headers, redaction),
+    body,
+    pieces: movePieces(response.pieces, move),
+  };
 }
 
 function redactEnd(end: ExchangeEnd, { secrets }: Redaction): ExchangeEnd {
-  return end.type === 'failed' ? { ...end, message: secrets.replace(end.message) } : end;
+  if (end.type !== 'failed') return end;
+  return { ...end, message: secrets.replace(end.message), code: end.code === undefined ? undefined : secrets.replace(end.code) };
 }
 
 interface RedactedBody {
@@ -56,42 +67,49 @@ interface RedactedBody {
 }
 
 function redactBody(body: Buffer, redaction: Redaction): RedactedBody {
-  // Bytes that are no text are read as if each were a character: a key is found in them as well.
+  const { text, encoding } = readText(body);
+  const parts = parseLoosely(text) === undefined ? text.split(PART_END) : [text];
+  const clean = parts.map((part) => Buffer.from(redactPart(part, redaction), encoding));
+  return { body: Buffer.concat(clean), move: mover(parts.map((part) => Buffer.byteLength(part, encoding)), clean.map(({ length }) => length)) };
+}
+
+/** The text of a body. Bytes that are no text are read as if each were a character: a key is found in them as well. */
+export function readText(body: Buffer): { readonly text: string; readonly encoding: 'utf8' | 'latin1' } {
   const encoding = isUtf8(body) ? 'utf8' : 'latin1';
-  const text = body.toString(encoding);
-  const lines = parsed(text) === undefined ? text.split(/(?<=\n)/) : [text];
-  const clean = lines.map((line) => Buffer.from(redactLine(line, redaction), encoding));
-  return { body: Buffer.concat(clean), move: mover(lines.map((line) => Buffer.byteLength(line, encoding)), clean.map(({ length }) => length)) };
+  return { text: body.toString(encoding), encoding };
 }
 
-function redactLine(line: string, { rules, secrets }: Redaction): string {
-  const [prefix = ''] = /^(?:data: ?)?/.exec(line) ?? [];
-  const value = parsed(line.slice(prefix.length));
-  if (value === undefined) return secrets.replace(String(rules(line)));
-  const changed = rules(value);
-  return secrets.replace(changed === value ? line : `${prefix}${JSON.stringify(changed)}${/\r?\n?$/.exec(line)?.[0] ?? ''}`);
-}
+/** Behind a line, but not between two that hold the data of one event. */
+const PART_END = /(?<=\n)(?!data:)|(?<=\n)(?<!(?:^|\n)data:[^\n]*\n)/;
+const DATA = /(?<=^|\n)data: ?/g;
 
-/** An object or a list; undefined for anything else. */
-function parsed(text: string): object | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? value : undefined;
-  } catch {
-    return undefined;
+function redactPart(part: string, { rules, secrets }: Redaction): string {
+  const isData = part.startsWith('data:');
+  const text = isData ? part.replace(DATA, '') : part;
+  const value = parseLoosely(text);
+  if (value === undefined) {
+    const lines = part.split(/(?<=\n)/);
+    // Data of several events, with nothing between them.
+    if (isData && lines.length > 1) return lines.map((line) => redactPart(line, { rules, secrets })).join('');
+    return secrets.replace(String(rules.hasPaths && BROKEN_JSON.test(text) ? MASK : rules.apply(part)));
   }
+  const changed = rules.apply(value);
+  return secrets.replace(changed === value ? part : `${isData ? 'data: ' : ''}${JSON.stringify(changed)}${/[\r\n]*$/.exec(part)?.[0] ?? ''}`);
 }
 
-/** Within a line a place stays where it is, as far as the new line goes. */
+/** What can only be the beginning of an object or a list, as far as it is one. */
+const BROKEN_JSON = /^\s*(?:\{|\[\s*[[{"])/;
+
+/** Within a part a place stays where it is, as far as the new part goes. */
 function mover(before: readonly number[], after: readonly number[]): RedactedBody['move'] {
-  let [line, from, to] = [0, 0, 0];
+  let [part, from, to] = [0, 0, 0];
   return (offset) => {
-    for (let length = before[line]; length !== undefined && offset >= from + length; length = before[line]) {
+    for (let length = before[part]; length !== undefined && offset >= from + length; length = before[part]) {
       from += length;
-      to += after[line] ?? 0;
-      line += 1;
+      to += after[part] ?? 0;
+      part += 1;
     }
-    return to + Math.min(offset - from, after[line] ?? 0);
+    return to + Math.min(offset - from, after[part] ?? 0);
   };
 }
 

@@ -2,9 +2,10 @@
 import { LLMError } from '../../core/errors.ts';
 import { CassetteError } from './errors.ts';
 import type { Exchange, SentRequest } from './exchange.ts';
-import type { ApplyRules } from './field-rules.ts';
+import type { FieldRules } from './field-rules.ts';
 import { type ComparedRequest, type Difference, findDifferences, toCompared } from './match.ts';
 import { missMessage } from './miss.ts';
+import { readText } from './redact.ts';
 import { Secrets } from './secrets.ts';
 
 interface Place {
@@ -17,8 +18,8 @@ interface Place {
 
 /** What is done to requests before they are compared. */
 interface ShelfRules {
-  readonly redact: ApplyRules;
-  readonly ignore: ApplyRules;
+  readonly redact: FieldRules;
+  readonly ignore: FieldRules;
 }
 
 /** Another address, or another kind of body, is further away than any number of fields. */
@@ -40,7 +41,7 @@ export class Shelf {
   constructor(file: string, exchanges: readonly Exchange[], rules: ShelfRules) {
     this.#file = file;
     this.#rules = rules;
-    this.#places = exchanges.map((exchange, index) => ({ exchange, compared: toCompared(exchange.request, rules.ignore), number: index + 1, isUsed: false }));
+    this.#places = exchanges.map((exchange, index) => ({ exchange, compared: toCompared(exchange.request, rules.ignore.apply), number: index + 1, isUsed: false }));
   }
 
   /**
@@ -52,7 +53,7 @@ export class Shelf {
   take(request: SentRequest, headers: Headers): Exchange {
     this.#asked += 1;
     const { redact, ignore } = this.#rules;
-    const asked = toCompared(request, (value, path) => ignore(redact(value, path), path));
+    const asked = toCompared(request, (value, path) => ignore.apply(redact.apply(value, path), path));
     let nearest: { readonly place: Place; readonly differences: readonly Difference[] } | undefined;
     // Those that are left come first: of two that are equally near, one that can still be replayed is the one that was meant.
     for (const place of [...this.#places].sort((a, b) => Number(a.isUsed) - Number(b.isUsed))) {
@@ -77,6 +78,7 @@ export class Shelf {
   #miss(request: SentRequest, headers: Headers, nearest: Parameters<typeof missMessage>[0]['nearest']): LLMError {
     const secrets = new Secrets();
     secrets.learnRequest(request.url, headers);
+    secrets.learnText(readText(request.body).text);
     const [address = ''] = request.url.split('?');
     const message = secrets.replace(missMessage({ path: this.#file, request: `${request.method} ${address}`, number: this.#asked, nearest }));
     this.#misses.push(message);
