@@ -66,6 +66,6 @@ function plannedHost(world: SimulatedWorld): Meanwhile {
     if (life.signal.aborted) return;
     if (does === 'steers') void session.turn?.steer(userMessage('By the way.'));
     else if (session.queue.length === 0) await session.followUp('Later.').catch(() => undefined);
-    if (does === 'steers what is queued') await session.steerQueued();
+    if (does === 'steers what is queued') await session.steerQueued().catch(() => undefined);
   };
 }

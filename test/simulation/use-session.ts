@@ -20,8 +20,8 @@ const ATTEMPTS = 8;
 export async function useSession(life: SimulatedLife, agent: Agent, plan: HostPlan): Promise<void> {
   const session = await again(() => agent.openSession({ sessionId: 's', resumeSessionId: 's', memoryOwners: [{ scope: 'user', scopeId: 'u' }] }));
   session.subscribe(life.listener());
-  // Turns of the queue have no signal: a host that gives up aborts them by hand.
-  const giveUp = (): void => session.turn?.abort();
+  // Turns of the queue have no signal, and one may be about to start: a host that gives up closes the session.
+  const giveUp = (): void => void session.close().catch(() => undefined);
   life.signal.addEventListener('abort', giveUp);
   await finishOpenTurn(life, session, plan);
   for (let prompt = nextPrompt(session, plan); prompt !== undefined && !life.signal.aborted; prompt = nextPrompt(session, plan)) {
