@@ -74,7 +74,7 @@ async function failureOf(scenario: Scenario, seeds = 400): Promise<SimulationErr
 }
 
 describe('F5 a simulation', () => {
-  it('F5 finds nothing wrong with the loop, and has each fault of each boundary fire that is used', async () => {
+  it('F5 finds nothing wrong with the loop, and has each fault of each boundary fire that is used', { timeout: 60_000 }, async () => {
     const report = await simulate(scenarioOf(), { seeds: 600 });
 
     expect(report).toMatchObject({ scenario: 'pays', runs: 600 } satisfies Partial<SimulationReport>);
