@@ -29,10 +29,15 @@ async function main([command, ...rest]: readonly string[]): Promise<number> {
   }
 }
 
+/** Ends once all is written, whatever a file that was loaded left running. */
+function end(code: number): void {
+  process.stdout.write('', () => process.stderr.write('', () => process.exit(code)));
+}
+
 try {
-  process.exitCode = await main(process.argv.slice(2));
+  end(await main(process.argv.slice(2)));
 } catch (error) {
   if (!(error instanceof UsageError)) throw error;
   process.stderr.write(`${error.message}\n\n${HELP}`);
-  process.exitCode = 2;
+  end(2);
 }

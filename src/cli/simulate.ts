@@ -62,9 +62,9 @@ function readArguments(args: readonly string[]): SimulateArguments {
   for (const one of fault) readFault(one);
   return {
     file,
-    seeds: readNumber('seeds', values.seeds, 1_000),
-    from: readNumber('from', values.from, 0),
-    jobs: Math.max(1, readNumber('jobs', values.jobs, availableParallelism())),
+    seeds: readNumber('seeds', values.seeds, { otherwise: 1_000, least: 1 }),
+    from: readNumber('from', values.from, { otherwise: 0, least: 0 }),
+    jobs: readNumber('jobs', values.jobs, { otherwise: availableParallelism(), least: 1 }),
     scenarios: scenario,
     faults: fault,
     isCalm: calm,
@@ -110,9 +110,9 @@ function parse(args: readonly string[]): ParsedArguments {
   }
 }
 
-function readNumber(name: string, text: string | undefined, otherwise: number): number {
+function readNumber(name: string, text: string | undefined, { otherwise, least }: { readonly otherwise: number; readonly least: number }): number {
   if (text === undefined) return otherwise;
-  if (!/^\d{1,15}$/.test(text)) throw new UsageError(`--${name} takes a whole number, such as --${name} 1000, and not "${text}".`);
+  if (!/^\d{1,15}$/.test(text) || Number(text) < least) throw new UsageError(`--${name} takes a whole number of at least ${least}, such as --${name} 1000, and not "${text}".`);
   return Number(text);
 }
 
@@ -130,6 +130,8 @@ async function loadScenarios({ file, scenarios: wanted }: SimulateArguments): Pr
   const module: unknown = await importModule(path, file);
   const found = (isRecord(module) ? Object.values(module) : []).flat().filter(isScenario);
   const all = [...new Set(found)];
+  const twice = all.find(({ name }, index) => all.findIndex((other) => other.name === name) !== index);
+  if (twice !== undefined) throw new UsageError(`${file} has two scenarios named "${twice.name}": rename one.`);
   if (all.length === 0) throw new UsageError(`${file} exports no scenario: an object with a \`name\` and a function \`build\`.`);
   for (const name of wanted) {
     if (!all.some((scenario) => scenario.name === name)) throw new UsageError(`${file} has no scenario "${name}", only ${all.map((scenario) => scenario.name).join(', ')}.`);
@@ -160,9 +162,17 @@ async function runJob([scenario]: readonly Scenario[], { file, seeds, from, faul
   } catch (error) {
     if (!(error instanceof SimulationError)) throw error;
     const again = ['turnloop', 'simulate', file, ...seedArguments(scenario.name, error.seed, 1), ...faultArguments(error.faults, error.calm)];
-    await new Promise((resolve) => process.stderr.write(`${error.message}\n\nTo repeat it: npx ${again.join(' ')}\n`, resolve));
-    process.exit(1);
+    await new Promise((resolve) => process.stderr.write(`${error.message}\n\nTo repeat it: npx ${again.map(quoted).join(' ')}\n`, resolve));
+    process.exit(TOLD);
   }
+}
+
+/** The exit code of a job that failed and has said why. */
+const TOLD = 3;
+
+/** A word as shells take it. */
+function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
 function seedArguments(scenario: string, from: number, seeds: number): readonly string[] {
@@ -228,8 +238,10 @@ function runProcess({ scenario, from, seeds }: Job, { file, faults, isCalm }: Si
     child.on('message', (message: SimulationReport & { readonly fired: readonly (readonly [string, number])[] }) => {
       report = { ...message, fired: new Map(message.fired) };
     });
-    child.on('close', (code) => {
+    child.on('close', (code, signal) => {
       running.delete(child);
+      // A job that fails says why, and one that is stopped was told to stop.
+      if (signal === null && (code === 0 ? report === undefined : code !== TOLD)) process.stderr.write(`The process that played "${scenario}" from seed ${from} ended with code ${String(code)} before it had told what came of it: something in it waits for what never comes, or ends the process.\n`);
       resolve(code === 0 ? report : undefined);
     });
   });

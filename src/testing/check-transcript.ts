@@ -21,6 +21,7 @@ import type { RecordedEvent } from '../core/events.ts';
 import type { TurnStopReason } from '../core/stop-reason.ts';
 import type { Usage } from '../core/usage.ts';
 import type { SessionEvent } from '../sessions/session-store.ts';
+import { isRecord } from '../core/json.ts';
 import { findNonJson } from './plain-json.ts';
 import type { Report } from './step-check.ts';
 import { TurnCheck } from './turn-check.ts';
@@ -64,6 +65,8 @@ export function checkTranscript(
   events: readonly SessionEvent[],
   options: CheckTranscriptOptions = {},
 ): readonly LawViolation[] {
+  const given: unknown = events;
+  if (!Array.isArray(given) || !given.every(isRecord)) throw new TypeError('checkTranscript takes a list of events. For example: checkTranscript(await session.events()).');
   const violations: LawViolation[] = [];
   let index = 0;
   const reportAt = (at: number, law: number, message: string): void => {

@@ -7,6 +7,7 @@
  * awaits would only guess. What comes from outside (files, sockets) is not seen, and not waited for.
  */
 import { assertNumbers, assertOptions } from '../core/assert.ts';
+import { isThenable } from '../core/event-dispatcher.ts';
 import type { IdKind, Runtime } from '../core/runtime.ts';
 import { seededRandom } from './seeded-random.ts';
 import { nextTask } from './next-task.ts';
@@ -64,6 +65,8 @@ const STUCK =
 
 /** Timers fired by one `runUntilIdle` or `advance` until they count as endless. */
 const ENDLESS_AFTER = 100_000;
+/** The same for `settle`, in which hours may pass. */
+const NEVER_SETTLES_AFTER = 1_000_000;
 
 const EXAMPLE = 'virtualRuntime({ start: 1_000, seed: 2 })';
 const OPTIONS: Readonly<Record<keyof VirtualRuntimeOptions, true>> = { start: true, seed: true, idPrefix: true };
@@ -77,6 +80,7 @@ export function virtualRuntime(options: VirtualRuntimeOptions = {}): VirtualRunt
   assertOptions(options, OPTIONS, { taker: 'virtualRuntime', example: EXAMPLE });
   assertNumbers(options, { start: { least: -Number.MAX_VALUE }, seed: { least: -Number.MAX_VALUE } }, { taker: 'virtualRuntime', example: EXAMPLE });
   const { start = 0, seed = 1, idPrefix = '' } = options;
+  if (typeof idPrefix !== 'string') throw new TypeError(`virtualRuntime: \`idPrefix\` must be a text, not ${typeof idPrefix}. For example: virtualRuntime({ idPrefix: 'b_' }).`);
   const timers = new TimerQueue();
   const counts = new Map<IdKind, number>();
   const random = seededRandom(seed);
@@ -108,7 +112,8 @@ export function virtualRuntime(options: VirtualRuntimeOptions = {}): VirtualRunt
       return timers.nextAt;
     },
     async advance(ms) {
-      assertNumbers({ ms }, { ms: { least: 0 } }, { taker: 'advance', example: 'runtime.advance(1_000)' });
+      const given: number | undefined = ms;
+      assertNumbers({ ms: given ?? Number.NaN }, { ms: { least: 0 } }, { taker: 'advance', example: 'runtime.advance(1_000)' });
       const end = now + ms;
       await nextTask();
       for (let round = 0; (timers.nextAt ?? Infinity) <= end; round += 1) {
@@ -128,16 +133,21 @@ export function virtualRuntime(options: VirtualRuntimeOptions = {}): VirtualRunt
       }
     },
     async settle(promise) {
+      const given: unknown = promise;
+      if (!isThenable(given)) throw new TypeError('settle takes a promise, such as that of a turn. For example: runtime.settle(turn.result).');
       const progress = { isSettled: false };
       const onSettled = (): void => {
         progress.isSettled = true;
       };
       promise.then(onSettled, onSettled);
       await nextTask();
+      let fired = 0;
       for (let idle = 0; !progress.isSettled; idle += 1) {
         if (idle === STUCK_AFTER) throw new Error(STUCK);
+        if (fired === NEVER_SETTLES_AFTER) throw new Error(`settle: timers keep coming after ${NEVER_SETTLES_AFTER} of them, and the promise does not settle.`);
         if (timers.size > 0) {
           idle = 0;
+          fired += 1;
           fireNext();
         }
         await nextTask();

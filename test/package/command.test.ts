@@ -58,6 +58,15 @@ export const escaped = {
 };
 `;
 
+/** Scenarios that fail by themselves, end the process, or wait for nothing. */
+const ODD = `
+const scenario = (name, live) => ({ name, build: () => ({ live }) });
+setInterval(() => {}, 3_600_000);
+export const spaced = scenario("it's broken", async () => { throw new Error('broken'); });
+export const leaving = scenario('leaving', async () => process.exit(1));
+export const fine = scenario('fine', async () => {});
+`;
+
 let folder: string;
 beforeAll(async () => {
   const { error, consumer } = inject('packed');
@@ -65,6 +74,8 @@ beforeAll(async () => {
   folder = consumer;
   await writeFile(join(folder, 'scenarios.mjs'), SCENARIOS);
   await writeFile(join(folder, 'escaped.mjs'), ESCAPED);
+  await writeFile(join(folder, 'odd.mjs'), ODD);
+  await writeFile(join(folder, 'same.mjs'), "const one = { name: 'one', build: () => ({ live: async () => {} }) };\nexport const first = one;\nexport const second = { ...one };");
   await writeFile(join(folder, 'typed.ts'), 'export {};');
 });
 
@@ -111,6 +122,21 @@ describe('turnloop simulate', () => {
     expect([code, stderr]).toStrictEqual([1, 'Nothing went wrong: no run came as far as http:error@1.\n']);
   });
 
+  it('F5 tells how to repeat a scenario whatever its name is', async () => {
+    const { stderr } = await turnloop('simulate', 'odd.mjs', '--scenario', "it's broken", '--seeds', '1');
+    expect(stderr).toContain(`To repeat it: npx turnloop simulate odd.mjs --scenario 'it'\\''s broken' --from 0 --seeds 1 --calm`);
+  });
+
+  it('F5 says so when a scenario ends the process', async () => {
+    const { code, stderr } = await turnloop('simulate', 'odd.mjs', '--scenario', 'leaving', '--seeds', '1');
+    expect([code, stderr]).toStrictEqual([1, 'The process that played "leaving" from seed 0 ended with code 1 before it had told what came of it: something in it waits for what never comes, or ends the process.\n']);
+  });
+
+  it('F5 ends though the file of the scenarios left something running', async () => {
+    const { code, stdout } = await turnloop('simulate', 'odd.mjs', '--scenario', 'fine', '--seeds', '2');
+    expect([code, stdout]).toStrictEqual([0, expect.stringContaining('2 runs')]);
+  });
+
   it('F5 shows its help', async () => {
     const { code, stdout } = await turnloop('simulate', '--help');
     expect([code, stdout]).toStrictEqual([0, expect.stringMatching(/^Usage: turnloop simulate FILE \[options\]\n/)]);
@@ -125,11 +151,14 @@ describe('turnloop simulate', () => {
     [[], 'Say what to do.'],
     [['simulat'], 'There is no command "simulat".'],
     [['simulate'], 'turnloop simulate takes one file.'],
-    [['simulate', 'scenarios.mjs', '--seeds', 'many'], '--seeds takes a whole number, such as --seeds 1000, and not "many".'],
+    [['simulate', 'scenarios.mjs', '--seeds', 'many'], '--seeds takes a whole number of at least 1, such as --seeds 1000, and not "many".'],
     [['simulate', 'scenarios.mjs', '--fault', 'x'], '"x" is no fault'],
     [['simulate', 'scenarios.mjs', '--scenario', 'other'], 'scenarios.mjs has no scenario "other", only right, wrong.'],
     [['simulate', 'scenarios.mjs', '--seed', '1'], "Unknown option '--seed'"],
     [['simulate', 'nowhere.mjs'], 'There is no file '],
+    [['simulate', 'same.mjs'], 'same.mjs has two scenarios named "one": rename one.'],
+    [['simulate', 'scenarios.mjs', '--seeds', '0'], '--seeds'],
+    [['simulate', 'scenarios.mjs', '--jobs', '0'], '--jobs'],
     [['simulate', 'typed.ts'], "For TypeScript, install tsx: NODE_OPTIONS='--import tsx' npx turnloop simulate typed.ts"],
   ])('F5 ends 2 for %j, and says what is wrong and what there is', async (args, message) => {
     const { code, stderr } = await turnloop(...args);

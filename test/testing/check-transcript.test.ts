@@ -470,3 +470,7 @@ it('says where the fault shows', () => {
     { law: 1, message: 'call a has a second tool.result', index: 13 },
   ]);
 });
+
+it.each([undefined, 5, [null], ['turn.begin']])('refuses %j, which is no list of events', (events) => {
+  expect(() => checkTranscript(events as never)).toThrow(/checkTranscript takes a list of events\. For example/);
+});

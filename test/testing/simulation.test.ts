@@ -1,6 +1,11 @@
 /** Simulation: what it finds, how small it makes it, and that it finds nothing where nothing is wrong. */
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { type AnyTool, createEventDispatcher, createTranscript, type LLM, type RecordedEvent, runTurn, type RunTurnOptions, textOf, toUsage, type Transcript } from 'turnloop';
+import { createAgent } from 'turnloop/agent';
+import { inProcessSessionStore, type SessionEvent, type SessionLog, type SessionStore } from 'turnloop/sessions';
+import { echoTool, scriptedLLM, toolCall } from 'turnloop/testing';
 import { BOUNDARIES, FAULT_KINDS, formatFault, parseFault, type Scenario, simulate, SimulationError, type SimulatedLife, type SimulationReport } from 'turnloop/testing/simulation';
 
 /** Calls a tool once for each prompt, then says what came of it. All it knows is the history. */
@@ -112,11 +117,110 @@ describe('F5 a simulation', () => {
 
   it('F5 refuses options that make no sense', async () => {
     await expect(simulate(scenarioOf(), { seed: 1 } as object)).rejects.toThrow(/`seed`/);
+    await expect(simulate({} as never)).rejects.toThrow(/simulate takes a scenario: \{ name, build \}/);
+    for (const seeds of [0, -1, Number.NaN, Infinity, 1.5, '5', [], [-1], ['a']]) await expect(simulate(scenarioOf(), { seeds } as object)).rejects.toThrow(/simulate: `seeds` must be a whole number of at least 1, or a list of seeds/);
+    for (const from of [-1, 2 ** 53, 0.5]) await expect(simulate(scenarioOf(), { from, seeds: 1 })).rejects.toThrow(/`from` must be/);
+    for (const options of [{ graceMs: -1 }, { patienceMs: 0 }, { calm: 'yes' }, { faults: 'store:error@1' }]) await expect(simulate(scenarioOf(), options as object)).rejects.toThrow(new RegExp(`\`${Object.keys(options)[0]!}\` must be`));
     await expect(simulate(scenarioOf(), { faults: ['store:melts@1'] })).rejects.toThrow('"store:melts@1" is no fault: write boundary:kind@number, such as store:crash_after@12. What can go wrong with store is error, slow, crash_before, crash_after.');
   });
 });
 
+/** A scenario that is nothing but what it lives. */
+function bare(live: Awaited<ReturnType<Scenario['build']>>['live'], more: object = {}): Scenario {
+  return { name: 'bare', build: () => ({ live, ...more }) };
+}
+
+describe('F5 a scenario that is wrong itself', () => {
+  it.each<[string, Scenario, RegExp]>([
+    ['fails to build', { name: 'bare', build: () => { throw new Error('no bricks'); } }, /build\(\) failed: no bricks/],
+    ['fails at once', bare(() => { throw new Error('stillborn'); }), /live\(\) failed: stillborn/],
+    ['fails to say what it came to', bare(async () => undefined, { outcome: () => { throw new Error('no words'); } }), /outcome\(\) failed: no words/],
+    ['comes to what is no JSON', bare(async () => undefined, { outcome: () => ({ at: new Date() }) }), /outcome\(\) gave what is not plain JSON, and cannot be compared/],
+    ['goes round and round at one moment', bare(async (life) => { for (;;) await life.pause(0); }), /law 4: live\(\) goes round and round: 20000 uses .* at 0 ms, and the clock stands still/],
+    ['leaves a turn to itself', bare(async ({ signal }) => signal.addEventListener('abort', () => undefined)), /1 listeners are left on the host's signal: is there a turn that was not awaited\?/],
+  ])('and %s is told of with its name and seed', async (_what, scenario, message) => {
+    const failure = await failureOf(scenario);
+    expect(failure.message).toMatch(/^Scenario "bare" fails with seed 0:/);
+    expect(failure.message).toMatch(message);
+  });
+
+  it('may give nothing, and come to a promise', async () => {
+    expect((await simulate(bare((() => undefined) as never, { outcome: async () => 1 }), { seeds: 3 })).runs).toBe(3);
+  });
+
+  it('and is another each time is told to be', async () => {
+    let played = 0;
+    const failure = await failureOf(bare(async () => { if ((played += 1) === 1) throw new Error('once'); }));
+    expect(failure.violations.map(({ message }) => message)).toStrictEqual(['live() failed: once', expect.stringMatching(/^played again, the same seed went well: is all time/)]);
+  });
+
+  it('is to be repeated with the patience that it had', async () => {
+    const failure = await simulate(bare((life) => life.pause(10_000_000)), { seeds: 1, patienceMs: 1_000, graceMs: 10 }).catch((error: unknown) => error as SimulationError) as SimulationError;
+    expect(failure.message).toContain('calm: true, graceMs: 10, patienceMs: 1000 })');
+    expect(failure.message).not.toContain('Nothing in it waits');
+  });
+});
+
+describe('F5 a store', () => {
+  it.each([[], ['tool:crash_after@1'], ['event:crash_after@6']])('that has not kept what it said it had is found out, with %j', async (...faults) => {
+    /** Keeps all but the last event until it is closed. */
+    const lazy = (store: SessionStore): SessionStore => {
+      const delayed = async (opening: Promise<SessionLog>): Promise<SessionLog> => {
+        const log = await opening;
+        let held: readonly SessionEvent[] = [];
+        return {
+          header: log.header,
+          load: () => log.load(),
+          saveSnapshot: async () => undefined,
+          child: (id) => log.child(id),
+          append: async (events) => {
+            const all = [...held, ...events];
+            held = all.slice(-2);
+            if (all.length > 2) await log.append(all.slice(0, -2));
+          },
+          close: async () => {
+            if (faults.length > 0 && held.length > 0) await log.append(held);
+            await log.close();
+          },
+        };
+      };
+      return { ...store, create: (session) => delayed(store.create(session)), open: (id) => delayed(store.open(id)) };
+    };
+    const scenario: Scenario = {
+      name: 'lazy',
+      build: () => {
+        const store = lazy(inProcessSessionStore());
+        return {
+          live: async (life) => {
+            const llm = life.llm(scriptedLLM(({ messages }) => (messages.at(-1)?.role === 'tool' ? 'Done.' : toolCall('echo', { text: 'a' }))));
+            const agent = createAgent({ llm, tools: [life.tool(echoTool())], sessions: life.sessions(store), runtime: life.runtime });
+            const session = await agent.openSession({ sessionId: 's', resumeSessionId: 's' });
+            session.subscribe(life.listener());
+            if (session.openTurn() !== undefined) await session.resume({ signal: life.signal }).result;
+            else if (session.messages().length === 0) await session.run('Go.', { signal: life.signal }).result;
+            await session.close();
+          },
+        };
+      },
+    };
+    const failure = await simulate(scenario, { seeds: [0], faults, calm: true }).then(() => undefined, (error: unknown) => error as SimulationError);
+    expect(failure?.message).toMatch(/law 9: the log of s has \d+ events, and \d+ were kept/);
+  });
+});
+
 describe('F4 a death of the process', () => {
+  it('F4 lets go of all that lived', async () => {
+    const refs: WeakRef<object>[] = [];
+    const dying = scenarioOf({ turn: ({ log }) => (refs.push(new WeakRef(log)), {}) });
+    await simulate(dying, { seeds: 40, faults: ['tool:crash_before@1'] });
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    await expect.poll(() => {
+      collect();
+      return refs.filter((ref) => ref.deref() !== undefined).length;
+    }).toBeLessThanOrEqual(2);
+  });
+
   it.each([
     ['store:crash_before@3', 2],
     ['store:crash_after@3', 3],

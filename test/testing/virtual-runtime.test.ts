@@ -222,4 +222,17 @@ describe('ids and randomness', () => {
     expect(Math.max(...numbers)).toBeLessThan(1);
     expect(mean).toBeCloseTo(0.5, 1);
   });
+
+  it('refuses what is no time, no promise and no prefix', async () => {
+    await expect(virtualRuntime().advance(undefined as never)).rejects.toThrow(/`ms` must be a number/);
+    await expect(virtualRuntime().settle(5 as never)).rejects.toThrow(/settle takes a promise, such as that of a turn/);
+    expect(() => virtualRuntime({ idPrefix: 5 as never })).toThrow(/`idPrefix` must be a text, not number/);
+  });
+
+  it('gives up on a promise that never settles while timers keep coming', { timeout: 60_000 }, async () => {
+    const runtime = virtualRuntime();
+    const again = (): void => void runtime.setTimer(1, again);
+    again();
+    await expect(runtime.settle(new Promise(() => undefined))).rejects.toThrow('settle: timers keep coming after 1000000 of them, and the promise does not settle.');
+  });
 });

@@ -10,7 +10,8 @@ const MEGABYTE = 1_000_000;
 
 /** An event that is like no other. */
 export function event(number: number): SessionEvent {
-  return { type: 'input.removed', at: CREATED_AT + number, messageId: `message_${number}` };
+  // Clocks go back: the order is that of the log, and not that of times.
+  return { type: 'input.removed', at: CREATED_AT + ((number * 7) % 5), messageId: `message_${number}` };
 }
 
 /** Several of them. */

@@ -1,17 +1,19 @@
 /**
  * Session stores and recorders: writes to them fail and are slow, and what they have kept is known to the world.
  *
- * Appends that overlap keep their order, as the contract of a store says. A process that dies lets go of its sessions.
+ * Appends that overlap keep their order, as the contract of a store says. A process that dies lets go of its sessions; what its
+ * store had kept is looked at before, since letting go may write what no dead process writes.
  */
 import type { RecordedEvent } from '../../core/events.ts';
 import type { SessionLog, SessionStore } from '../../sessions/session-store.ts';
+import { nextTask } from '../next-task.ts';
 import type { SimulatedProcess } from './simulated-process.ts';
 
 /** A store of one process. */
 export function simulatedStore(process: SimulatedProcess, store: SessionStore): SessionStore {
   const hold = async (opening: Promise<SessionLog>): Promise<SessionLog> => {
     const log = await opening;
-    process.onDeath(() => void log.close().catch(() => undefined));
+    process.onDeath(() => letGo(process, store, log));
     return process.alive(new SimulatedLog(process, log, log.header.sessionId));
   };
   return {
@@ -21,6 +23,19 @@ export function simulatedStore(process: SimulatedProcess, store: SessionStore): 
     list: () => process.alive(store.list()),
     delete: (sessionId) => process.alive(store.delete(sessionId)),
   };
+}
+
+/** Closes the log of a process that is over, after what was kept is compared with what the store has. */
+async function letGo(process: SimulatedProcess, store: SessionStore, log: SessionLog): Promise<void> {
+  const { sessionId } = log.header;
+  const read = store.read(sessionId).then(
+    ({ events }) => events,
+    () => undefined,
+  );
+  // A store on a disk that died with the process says nothing any more: the next life looks at what it has.
+  const events = await Promise.race([read, nextTask().then(nextTask).then(() => undefined)]);
+  if (events !== undefined) process.world.compare(sessionId, 0, events);
+  void log.close().catch(() => undefined);
 }
 
 class SimulatedLog implements SessionLog {

@@ -13,7 +13,8 @@ import { nextTask } from '../next-task.ts';
 import { findBrokenMessages } from './check-messages.ts';
 import { type Boundary, type Fault, isCrash } from './fault.ts';
 import { Life } from './life.ts';
-import type { Scenario } from './scenario.ts';
+import { findNonJson } from '../plain-json.ts';
+import type { Scenario, SimulatedRun } from './scenario.ts';
 import { type ProcessLimits, SimulatedProcess } from './simulated-process.ts';
 import { watchRejections } from './unhandled-rejections.ts';
 import { hashOf, type StoryLine, type Violation, World } from './world.ts';
@@ -57,21 +58,24 @@ const PREFIXES = 3;
 export async function play(scenario: Scenario, options: PlayOptions): Promise<PlayedRun> {
   const { faults, undisturbed } = options;
   const world = new World(options);
-  const run = await scenario.build(world);
+  const run = await built(scenario, world);
   const maxLives = faults.filter(({ kind }) => isCrash(kind)).length + 1;
   const rejections = watchRejections();
   let lives = 0;
   for (let end = 'died'; end === 'died' && lives < maxLives; ) {
     lives += 1;
     if (lives > 1) world.tell('process', `lives again: life ${lives}`);
-    end = await new Life(new SimulatedProcess(world, lives, options)).run((life) => run.live(life));
+    const process = new SimulatedProcess(world, lives, options);
+    // A life may throw at once, and be no promise.
+    end = await new Life(process).run(async (life) => run.live(life));
+    await process.buried();
   }
   // The platform tells of them in a task of its own.
   await nextTask();
   rejections.stop();
   for (const reason of rejections.reasons) world.report(`a rejection is not handled: ${messageOf(reason)}`, 4);
   for (const log of world.logs.keys()) checkLog(world, log, world.turnEvents(log));
-  const outcome = run.outcome?.();
+  const outcome = await outcomeOf(run, world);
   if (undisturbed !== undefined) compare({ world, undisturbed, outcome });
   try {
     await run.check?.({ fired: world.fired, lives, isAborted: world.isAborted, undisturbed: undisturbed === undefined ? outcome : undisturbed.outcome });
@@ -80,6 +84,27 @@ export async function play(scenario: Scenario, options: PlayOptions): Promise<Pl
   }
   const { fired, visits, violations, story, journal } = world;
   return { fired, visits, violations, story, journal, outcome, lives };
+}
+
+async function built(scenario: Scenario, world: World): Promise<SimulatedRun> {
+  try {
+    return await scenario.build(world);
+  } catch (error) {
+    world.report(`build() failed: ${messageOf(error)}`);
+    return { live: async () => undefined };
+  }
+}
+
+async function outcomeOf(run: SimulatedRun, world: World): Promise<unknown> {
+  try {
+    const outcome: unknown = await run.outcome?.();
+    const nonJson = outcome === undefined ? undefined : findNonJson(outcome, 'the outcome');
+    if (nonJson !== undefined) world.report(`outcome() gave what is not plain JSON, and cannot be compared: ${nonJson}`);
+    return nonJson === undefined ? outcome : undefined;
+  } catch (error) {
+    world.report(`outcome() failed: ${messageOf(error)}`);
+    return undefined;
+  }
 }
 
 function checkLog(world: World, log: string, events: readonly RecordedEvent[]): void {

@@ -2,12 +2,13 @@
  * Simulation: plays a scenario once for each seed, with nothing going wrong and then with faults, and stops at the first run that
  * breaks a law.
  */
-import { assertOptions } from '../../core/assert.ts';
+import { assertNumbers, assertOptions } from '../../core/assert.ts';
+import { isRecord } from '../../core/json.ts';
 import { type Boundary, BOUNDARIES, type Fault, FAULT_KINDS, formatFault, parseFault } from './fault.ts';
 import { type PlayedRun, play } from './play.ts';
 import { planFaults } from './plan-faults.ts';
 import type { Scenario } from './scenario.ts';
-import { type RunChoice, shrink } from './shrink.ts';
+import { type FailedRun, type RunChoice, shrink } from './shrink.ts';
 import { tellStory } from './story.ts';
 import type { Violation } from './world.ts';
 
@@ -74,6 +75,8 @@ export class SimulationError extends Error {
 }
 
 const DEFAULT_SEEDS = 1_000;
+/** Beyond this, a seed and the next are the same. */
+const MOST_SEED = 2 ** 52;
 const DEFAULT_GRACE_MS = 2_000;
 const DEFAULT_PATIENCE_MS = 3_600_000;
 const OPTIONS: Readonly<Record<keyof SimulateOptions, true>> = { seeds: true, from: true, faults: true, calm: true, graceMs: true, patienceMs: true };
@@ -86,7 +89,10 @@ const ARGUMENT = { taker: 'simulate', example: 'simulate(scenario, { seeds: 1000
  * TypeError for options that make no sense.
  */
 export async function simulate(scenario: Scenario, options: SimulateOptions = {}): Promise<SimulationReport> {
+  assertScenario(scenario);
   assertOptions(options, OPTIONS, ARGUMENT);
+  assertNumbers(options, { from: { least: 0, most: MOST_SEED, whole: true }, graceMs: { least: 0 }, patienceMs: { least: 1 } }, ARGUMENT);
+  assertChoice(options);
   const { calm = false, graceMs = DEFAULT_GRACE_MS, patienceMs = DEFAULT_PATIENCE_MS } = options;
   const faults = options.faults?.map(parseFault);
   const replay = async (choice: RunChoice, isTold = false): Promise<PlayedRun> => {
@@ -111,9 +117,36 @@ export async function simulate(scenario: Scenario, options: SimulateOptions = {}
     if (played.violations.length === 0) continue;
     const small = await shrink({ seed, faults: isBroken ? [] : planned, isCalm: calm, played }, replay);
     const told = { ...small, played: await replay(small, true) };
-    throw new SimulationError(tellStory(scenario.name, told), { seed: told.seed, faults: told.faults.map(formatFault), calm: told.isCalm, violations: told.played.violations });
+    throw failureOf(scenario.name, { small, told, options });
   }
   return { scenario: scenario.name, runs, faultedRuns, fired };
+}
+
+/** The error of a run that failed, also where it went well when it was played again. */
+function failureOf(scenario: string, { small, told, options }: { readonly small: FailedRun; readonly told: FailedRun; readonly options: SimulateOptions }): SimulationError {
+  const isGone = told.played.violations.length === 0;
+  const shown = isGone ? { ...told, played: { ...told.played, violations: [...small.played.violations, { message: NOT_THE_SAME }] } } : told;
+  const { seed, faults, isCalm, played } = shown;
+  return new SimulationError(tellStory(scenario, shown, options), { seed, faults: faults.map(formatFault), calm: isCalm, violations: played.violations });
+}
+
+const NOT_THE_SAME = 'played again, the same seed went well: is all time, randomness and every id from `life.runtime` and `world`, and all that changes made anew in `build`?';
+
+function assertScenario(scenario: unknown): void {
+  if (isRecord(scenario) && typeof scenario['name'] === 'string' && typeof scenario['build'] === 'function') return;
+  throw new TypeError(`simulate takes a scenario: { name, build }. For example: ${ARGUMENT.example}.`);
+}
+
+function assertChoice({ seeds, faults, calm }: SimulateOptions): void {
+  const fail = (name: string, what: string): never => {
+    throw new TypeError(`simulate: \`${name}\` must be ${what}. For example: ${ARGUMENT.example}.`);
+  };
+  const isSeed = (value: unknown, least: number): boolean => Number.isSafeInteger(value) && Number(value) >= least && Number(value) <= MOST_SEED;
+  const isList = Array.isArray(seeds) && seeds.length > 0 && seeds.every((seed) => isSeed(seed, 0));
+  // None would be a test that tests nothing.
+  if (seeds !== undefined && !isList && !isSeed(seeds, 1)) fail('seeds', `a whole number of at least 1, or a list of seeds, each a whole number from 0 to ${MOST_SEED}`);
+  if (faults !== undefined && !(Array.isArray(faults) && faults.every((fault) => typeof fault === 'string'))) fail('faults', "a list such as ['store:crash_after@12']");
+  if (calm !== undefined && typeof calm !== 'boolean') fail('calm', 'true or false');
 }
 
 function* seedsOf({ seeds = DEFAULT_SEEDS, from = 0 }: SimulateOptions): Generator<number> {

@@ -26,8 +26,13 @@ const CLOSING_MS = 130_000;
 /** A wait that a fault makes very long, in milliseconds. */
 const SLOW_MS = 30_000;
 
-/** What comes back from a dead process. */
-const NEVER: Promise<never> = new Promise(() => undefined);
+/** Uses of a boundary while the clock stands still, after which nothing new is to be expected. */
+const MOST_AT_ONCE = 20_000;
+
+/** What comes back from a dead process. Another one each time: who waits for one that all share is never let go. */
+function never(): Promise<never> {
+  return new Promise(() => undefined);
+}
 
 /** One use of a boundary, as a wrapper sees it. */
 export interface Passage {
@@ -54,7 +59,11 @@ export class SimulatedProcess {
   readonly #clock: VirtualRuntime;
   readonly #controller: WatchedController = watchedController();
   readonly #timers = new Set<symbol>();
-  readonly #onDeath: (() => void)[] = [];
+  readonly #onDeath: (() => Promise<void> | void)[] = [];
+  #buried: Promise<unknown> = Promise.resolve();
+  /** Uses of boundaries since the clock moved. */
+  #atOnce = { now: 0, uses: 0 };
+  #pauses = 0;
   readonly #cutShort: Promise<'died' | 'hung'>;
   #endAs: (how: 'died' | 'hung') => void = () => undefined;
   #abortedAt: number | undefined;
@@ -74,7 +83,15 @@ export class SimulatedProcess {
 
   /** Waits for so many milliseconds; forever once the process is dead. */
   async pause(ms: number): Promise<void> {
+    this.#countUse();
+    this.#pauses += 1;
     await this.alive(sleep(ms, { runtime: this.#clock }));
+    this.#pauses -= 1;
+  }
+
+  /** Resolves once what the dead process held is let go of. */
+  async buried(): Promise<void> {
+    await this.#buried;
   }
 
   /**
@@ -91,7 +108,12 @@ export class SimulatedProcess {
         return 'ended' as const;
       },
     );
-    const end = await this.#clock.settle(Promise.race([ended, this.#cutShort]));
+    const end = await this.#clock.settle(Promise.race([ended, this.#cutShort])).catch((error: unknown) => {
+      // Timers that keep coming while the host is patient.
+      this.world.report(`live() does not end: ${messageOf(error)}`, 4);
+      this.kill();
+      return 'died' as const;
+    });
     giveUp();
     this.#cancelLastCall();
     if (this.isDead) return 'died';
@@ -116,12 +138,12 @@ export class SimulatedProcess {
     if (this.isDead) return;
     this.#now();
     this.isDead = true;
-    for (const onDeath of this.#onDeath) onDeath();
+    this.#buried = Promise.all(this.#onDeath.map(async (onDeath) => onDeath()));
     this.#endAs('died');
   }
 
   /** Called when the process dies, or is over. */
-  onDeath(action: () => void): void {
+  onDeath(action: () => Promise<void> | void): void {
     this.#onDeath.push(action);
   }
 
@@ -130,10 +152,10 @@ export class SimulatedProcess {
     try {
       const value = await promise;
       this.#now();
-      return this.isDead ? await NEVER : value;
+      return this.isDead ? await never() : value;
     } catch (error) {
       this.#now();
-      if (this.isDead) await NEVER;
+      if (this.isDead) await never();
       throw error;
     }
   }
@@ -144,7 +166,8 @@ export class SimulatedProcess {
    * @param signal - What ends a wait.
    */
   async pass<Value>(boundary: Boundary, signal: AbortSignal | undefined, action: (passage: Passage) => PromiseLike<Value> | Value): Promise<Value> {
-    if (this.isDead) return NEVER;
+    if (this.isDead) return never();
+    this.#countUse();
     const visit = this.world.visit(boundary);
     const { fault, number } = visit;
     await this.#wait(visit.delays[0], signal);
@@ -165,14 +188,24 @@ export class SimulatedProcess {
 
   /** Nothing comes back until the signal is aborted; then it fails with the signal's reason. */
   async stall(signal: AbortSignal | undefined): Promise<never> {
-    if (signal === undefined) return NEVER;
+    if (signal === undefined) return never();
     await this.alive(sleep(Infinity, { runtime: this.#clock, signal }));
-    return NEVER;
+    return never();
   }
 
   /** Nothing ever comes back. */
   deaf(): Promise<never> {
-    return NEVER;
+    return never();
+  }
+
+  /** A life that goes round and round at one moment would never end, and no clock would stop it. */
+  #countUse(): void {
+    const now = this.#clock.now();
+    if (now !== this.#atOnce.now) this.#atOnce = { now, uses: 0 };
+    this.#atOnce.uses += 1;
+    if (this.#atOnce.uses <= MOST_AT_ONCE || this.isDead) return;
+    this.world.report(`live() goes round and round: ${MOST_AT_ONCE} uses of its stores, models, tools and pauses at ${now} ms, and the clock stands still`, 4);
+    this.kill();
   }
 
   async #wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
@@ -181,7 +214,7 @@ export class SimulatedProcess {
 
   #dieHere(): Promise<never> {
     this.kill();
-    return NEVER;
+    return never();
   }
 
   #now(): number {
@@ -193,7 +226,7 @@ export class SimulatedProcess {
     const what = this.#abortedAt === undefined
       ? 'the process hangs: nothing can happen any more'
       : `the process goes on ${this.#limits.graceMs + CLOSING_MS} ms after the host aborted it at ${this.#abortedAt} ms`;
-    return this.#timers.size > 0 ? what : `${what}. Nothing in it waits for \`life.runtime\`: does it wait for the real clock, a file or a socket?`;
+    return this.#timers.size > 0 || this.#pauses > 0 ? what : `${what}. Nothing in it waits for \`life.runtime\`: does it wait for the real clock, a file or a socket?`;
   }
 
   /** Nothing of a life that is over is left. */
@@ -202,7 +235,7 @@ export class SimulatedProcess {
     const { world } = this;
     this.#now();
     if (this.#timers.size > 0) world.report(`${this.#timers.size} timers are left when all is over`, 4);
-    if (this.#controller.listenerCount > 0 && !this.signal.aborted) world.report(`${this.#controller.listenerCount} listeners are left on the host's signal`, 4);
+    if (this.#controller.listenerCount > 0 && !this.signal.aborted) world.report(`${this.#controller.listenerCount} listeners are left on the host's signal: is there a turn that was not awaited?`, 4);
     checkEnd();
   }
 
