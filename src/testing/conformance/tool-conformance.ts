@@ -4,6 +4,7 @@
  * - Each case has a tool in a world of its own, so that cases may run in any order, also side by side.
  */
 import { assertOptions } from '../../core/assert.ts';
+import { isRecord } from '../../core/json.ts';
 import { type ConformanceCase, conformanceCases, type ConformanceSkips, runOnStage } from './conformance-case.ts';
 import { toolAbortCases } from './tool-conformance-aborts.ts';
 import type { ToolConformanceCaseId } from './tool-conformance-case.ts';
@@ -59,7 +60,13 @@ export function toolConformance(createTool: CreateTool, options: ToolConformance
   if (typeof createTool !== 'function') throw new TypeError(`toolConformance takes a function that makes a tool: ${CORRECT_CALL}`);
   assertOptions(options, OPTIONS, { taker: 'toolConformance', example: CORRECT_CALL });
   assertOptions(options.inputs, INPUTS, { taker: 'toolConformance: `inputs`', example: CORRECT_CALL });
-  if (!isFilledList(options.inputs.good)) throw new TypeError(`toolConformance: \`inputs.good\` is a list of arguments that the tool takes, at least one: ${CORRECT_CALL}`);
+  const { good, failing = [], long = [] } = options.inputs;
+  if (!isList(good, isRecord) || good.length === 0) throw new TypeError(`toolConformance: \`inputs.good\` is a list of arguments that the tool takes, objects, at least one: ${CORRECT_CALL}`);
+  for (const [name, list] of Object.entries({ failing, long })) {
+    if (!isList(list, isRecord)) throw new TypeError(`toolConformance: \`inputs.${name}\` is a list of arguments, objects: ${CORRECT_CALL}`);
+  }
+  // An empty text is in everything.
+  if (!isList(options.secrets ?? [], (secret) => typeof secret === 'string' && secret !== '')) throw new TypeError(`toolConformance: \`secrets\` is a list of texts, none of them empty: ${CORRECT_CALL}`);
   const { inputs, secrets = [], skip, maxResultCharacters = DEFAULT_MAX_RESULT_CHARACTERS, settleWithinMs = DEFAULT_SETTLE_WITHIN_MS } = options;
   for (const [name, value] of Object.entries({ maxResultCharacters, settleWithinMs })) {
     if (!(value > 0)) throw new TypeError(`toolConformance: \`${name}\` is ${value}, and must be more than 0.`);
@@ -74,6 +81,6 @@ export function toolConformance(createTool: CreateTool, options: ToolConformance
   });
 }
 
-function isFilledList(value: unknown): boolean {
-  return Array.isArray(value) && value.length > 0;
+function isList(value: unknown, isItem: (item: unknown) => boolean): value is readonly unknown[] {
+  return Array.isArray(value) && value.every(isItem);
 }
