@@ -64,7 +64,7 @@ describe('an adapter is free to', () => {
     const silent = withChat((chat) => (request) => chat({ ...request, onDelta: undefined }));
     const reason = 'it does not stream';
     const skip = { 'text.stream': reason, 'text.live': reason, 'thinking.stream': reason, 'calls.single': reason, 'abort.in_delta': reason };
-    const found = await Promise.all(llmConformance(silent, { skip, settleWithinMs: 400 }).map(failureOf));
+    const found = await Promise.all(llmConformance(silent, { skip }).map(failureOf));
 
     expect(found.filter((failure) => failure !== undefined)).toStrictEqual([]);
   });
