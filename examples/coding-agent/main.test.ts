@@ -115,8 +115,9 @@ end_turn · 2 steps · TOKENS · TIME
 
     const second = start(['--dir', dir, '--resume', 'replace Guide by Manual in docs/guide.md']);
     expect(await second.exitCode).toBe(0);
-    const killed = start(['--dir', dir, '--resume', 'run sleep 30']);
-    await waitUntil(() => killed.output.stdout.includes('→ run sleep 30'));
+    const killed = start(['--json', '--dir', dir, '--resume', 'run sleep 30']);
+    // Only a call that is recorded as started is not run again.
+    await waitUntil(() => killed.output.stdout.includes('"type":"tool.start"'));
     killed.child.kill('SIGKILL');
     await killed.exitCode;
     const last = start(['--json', '--dir', dir, '--resume', 'read docs/guide.md']);
