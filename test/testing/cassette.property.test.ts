@@ -95,6 +95,8 @@ describe('F2: a cassette', () => {
 
   const binary = fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes));
   const text = fc.string({ unit: fc.constantFrom('a', '\n', '\r\n', 'data: ', '{"a":1}', '[]', '"', '\\', 'ü', '🙂', '\ufeff', '\u2028', ' '), maxLength: 40 }).map((each) => Buffer.from(each));
+  // Without a sign of equality: the secret could be the name of a parameter, whose value is hidden as well.
+  const unsigned = binary.map((bytes) => Buffer.from(bytes.map((byte) => (byte === 0x3d ? 0x3c : byte))));
   const json = fc.json().map((each) => Buffer.from(each));
 
   it('keeps the bytes of any body', async () => {
@@ -108,7 +110,7 @@ describe('F2: a cassette', () => {
 
   it('holds no secret, wherever in a body and in whatever pieces it came, and keeps all the rest', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.oneof(binary, text), fc.oneof(binary, text), places, async (before, after, cuts) => {
+      fc.asyncProperty(fc.oneof(unsigned, text), fc.oneof(unsigned, text), places, async (before, after, cuts) => {
         const { file, bytes } = await through(Buffer.concat([before, Buffer.from(SECRET), after]), cuts, undefined);
 
         expect(file).not.toContain(SECRET);

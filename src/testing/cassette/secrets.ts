@@ -18,8 +18,11 @@ const MIN_LENGTH = 8;
 const KNOWN_SHAPES = /\b(?:sk-[\w-]{20,}|AIza[\w-]{30,}|(?:org|proj)[-_][A-Za-z0-9]{16,}|req_[A-Za-z0-9]{16,})/g;
 /** The name of a member and the beginning of its text, with as many backslashes as JSON within JSON has. */
 const MEMBER = /(\\*)"([\w.-]{2,64})\1"\s*:\s*\1"/g;
-/** A parameter of an address or a form. */
-const PARAMETER = /(?<=^|[?&])([\w.~%+-]{2,64})=([^&#\s"'<>\\]+)/g;
+/** A parameter of an address, and of a form. */
+const PARAMETER = /(?<=[?&])([\w.~%+-]{2,64})=([^&#\s"'<>\\]+)/g;
+const FIELD = /(?<=^|&)([\w.~%+-]{2,64})=([^&]+)/g;
+/** A text that is a form: nothing else has such a shape from its beginning to its end. */
+const FORM = /^[\w.~%+*[\]-]+=[\w.~%+*/=-]*(?:&[\w.~%+*[\]-]+=[\w.~%+*/=-]*)*$/;
 const NOTHING = /(?!)/g;
 
 /** What is known to be secret. */
@@ -101,7 +104,7 @@ function replaceNamed(text: string, change: (value: string) => string): string {
     parts.push(change(text.slice(start, end)));
   }
   parts.push(text.slice(end));
-  return parts.join('').replace(PARAMETER, (pair, name: string, value: string) => (isSecretName(name) ? `${name}=${change(value)}` : pair));
+  return parts.join('').replace(FORM.test(text) ? FIELD : PARAMETER, (pair, name: string, value: string) => (isSecretName(name) ? `${name}=${change(value)}` : pair));
 }
 
 /** Where a text of JSON ends: at a quote with these backslashes and no more; at the end of all for one that was cut off. */
