@@ -28,13 +28,15 @@ export function simulatedStore(process: SimulatedProcess, store: SessionStore): 
 /** Closes the log of a process that is over, after what was kept is compared with what the store has. */
 async function letGo(process: SimulatedProcess, store: SessionStore, log: SessionLog): Promise<void> {
   const { sessionId } = log.header;
+  // What is being written at this moment may be there or not.
+  const kept = [...(process.world.logs.get(sessionId) ?? [])];
   const read = store.read(sessionId).then(
     ({ events }) => events,
     () => undefined,
   );
   // A store on a disk that died with the process says nothing any more: the next life looks at what it has.
-  const events = await Promise.race([read, nextTask().then(nextTask).then(() => undefined)]);
-  if (events !== undefined) process.world.compare(sessionId, 0, events);
+  const events = await Promise.race([read, nextTask().then(() => undefined)]);
+  if (events !== undefined) process.world.expectKept(sessionId, kept, events);
   void log.close().catch(() => undefined);
 }
 
